@@ -2,8 +2,6 @@
 /* The table of an element as GObject properties and as JSON. */
 #include "gstimagingsettings-private.h"
 
-#include <math.h>
-
 #include "gstimaging-private.h"
 #include "gstimagingenum.h"
 
@@ -186,24 +184,13 @@ gst_imaging_settings_install (
 /* --- JSON ----------------------------------------------------------------- */
 
 static void
-add_number (GString *json, const gchar *key, gdouble number)
-{
-  gchar text[G_ASCII_DTOSTR_BUF_SIZE];
-
-  if (isfinite (number))
-    g_ascii_dtostr (text, sizeof (text), number);
-  g_string_append_printf (
-      json, ",\"%s\":%s", key, isfinite (number) ? text : "null");
-}
-
-static void
 add_range (GString *json, const gchar *type, gdouble minimum, gdouble maximum,
     gdouble value)
 {
   gst_imaging_json_add_text (json, "type", type);
-  add_number (json, "minimum", minimum);
-  add_number (json, "maximum", maximum);
-  add_number (json, "default", value);
+  gst_imaging_json_add_number (json, "minimum", minimum);
+  gst_imaging_json_add_number (json, "maximum", maximum);
+  gst_imaging_json_add_number (json, "default", value);
 }
 
 static void
@@ -231,7 +218,7 @@ add_flags (GString *json, GParamSpecFlags *spec)
   GFlagsClass *klass = spec->flags_class;
 
   gst_imaging_json_add_text (json, "type", "flags");
-  add_number (json, "default", spec->default_value);
+  gst_imaging_json_add_number (json, "default", spec->default_value);
   g_string_append (json, ",\"values\":[");
   for (guint i = 0; i < klass->n_values; i++) {
     g_string_append_printf (
@@ -251,12 +238,16 @@ add_array (GString *json, GParamSpec *element)
   g_string_append (json, ",\"default\":[]");
   if (G_IS_PARAM_SPEC_INT (element)) {
     gst_imaging_json_add_text (json, "items", "int");
-    add_number (json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
-    add_number (json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
+    gst_imaging_json_add_number (
+        json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
+    gst_imaging_json_add_number (
+        json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
   } else if (G_IS_PARAM_SPEC_DOUBLE (element)) {
     gst_imaging_json_add_text (json, "items", "double");
-    add_number (json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
-    add_number (json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
+    gst_imaging_json_add_number (
+        json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
+    gst_imaging_json_add_number (
+        json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
   }
 }
 

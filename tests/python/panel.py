@@ -40,7 +40,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import graph, guard, gvalue, kinds, metrics, outputs, presets, recording, results, spread, values
+    from gst_imaging.panel import graph, guard, gvalue, kinds, metrics, outputs, presets, recording, results, spread, values, view
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import TEXTS, Element
     from gst_imaging.panel.files import MAX_ENTRIES, Files
@@ -949,6 +949,18 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             n = int.from_bytes(message.data[:4], "little")
             self.assertEqual(len(json.loads(message.data[4:4 + n])["profile"]["samples"]), 4096)
 
+    def test_each_setting_of_a_view_is_on_its_page(self):
+        with open(os.path.join(SOURCE, "docs/reference/panel.md"), encoding="utf-8") as file:
+            page = file.read().partition("| argument | default | meaning |\n")[2].partition("\n\n")[0]
+        told = {}
+        for names, default, _meaning in re.findall(r"^\| (`.*?) \| ?(.*?) ?\| (.*) \|$", page, re.MULTILINE):
+            names = re.findall("`(.*?)`", names)
+            values = default.split(", ") if "," in default else [default] * len(names)
+            told.update(zip(names, values))
+        self.assertEqual(told.pop("pad"), "")
+        self.assertEqual({name: json.loads(value.replace("`", '"')) for name, value in told.items()},
+                         {name: setting["default"] for name, setting in view.described(GstImaging).items()})
+
     async def test_video_in_colour_is_shown(self):
         for caps, names in {"RGB": "RGB", "I420": "YUV", "NV12": "YUV"}.items():
             served = self.serve(f"videotestsrc ! video/x-raw,format={caps},width=64,height=48,framerate=25/1 ! identity name=i ! fakesink sync=true")
@@ -1544,7 +1556,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 (400, "needs element", {"do": "set"}),
                 (404, "no action", {"do": "call", "element": "sharp", "action": "explode"}),
                 (404, "no pad", {"do": "view", "view": 1, "pad": "sharp.none"}),
-                (400, "colour map", {"do": "view", "view": 1, "pad": "sharp.src", "colours": "pink"}),
+                (400, "colours", {"do": "view", "view": 1, "pad": "sharp.src", "colours": "pink"}),
                 (403, "not below a folder", {"do": "record", "view": "sharp.src", "path": "../x.npy"}),
                 (403, "not below a folder", {"do": "files", "folder": "/etc"}),
                 (404, "no preset", {"do": "preset-load", "name": "none"}),

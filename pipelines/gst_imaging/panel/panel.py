@@ -18,7 +18,7 @@ from .recording import Recording
 from .refusal import Refusal
 from .states import States
 from .values import number
-from .view import facts
+from .view import described
 
 PERIOD = 0.25  # seconds between comparisons of properties
 MAX_MESSAGES = 200
@@ -318,7 +318,7 @@ class Panel:
     def state(self):
         return {"type": "state", "protocol": 1, "version": self.version(), "ready": self.ready, "description": self.description,
                 "pipeline": self.pipeline_state(), "elements": self.all_elements(), "views": self.views(), "layout": self.layout,
-                "view": facts(self.GstImaging),
+                "view": described(self.GstImaging),
                 **self.changes.state(), "files": self.files.folders,
                 "recording": self.recording.state() if self.recording else None, "messages": self.messages, "health": self.health()}
 

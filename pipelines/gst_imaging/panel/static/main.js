@@ -47,7 +47,7 @@ const host = {
     return duration ? Math.round(duration * rate) : 0;
   },
   volume: () => state?.layout?.volume ?? null,
-  limits: () => state.view.limits,
+  settings: () => state.view,
   files: () => state?.files ?? [],
   shown: () => views,
   elementOf: (pad) => state?.elements.find((e) => e.name === state.views.find((v) => v.pad === pad)?.element),
@@ -183,7 +183,7 @@ link.addEventListener("lost", ({ detail }) => {
 link.addEventListener("state", ({ detail }) => {
   const again = state !== null;
   state = detail;
-  colours.learn(state.view.colours);
+  colours.learn(state.view.colours.values);
   $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo",
     insar: "SAR offsets", view: "Pictures" }[state.ready] ?? "Pipeline";
   $("title").title = state.description;

@@ -12,15 +12,7 @@ const BOTTOM = 30;
 const RIGHT = 66;
 const TOP = 8;
 const SAMPLES = 4096; // as many true samples are asked for with each picture
-const SECTIONS = [
-  ["live", "Live", "The newest frame, whichever slice it is"],
-  ["frame", "Slice", "One slice of the volume"],
-  ["row", "Row", "One row of every slice"],
-  ["column", "Column", "One column of every slice"],
-  ["max-frame", "Max slices", "The largest sample of all slices"],
-  ["max-row", "Max rows", "The largest sample along y of every slice"],
-  ["max-column", "Max columns", "The largest sample along x of every slice"],
-];
+const LIVE = { nick: "live", label: "Live", blurb: "The newest frame, whichever slice it is", axes: "xy" }; // beside the sections of the library
 const ASPECTS = [
   ["fill", "fill", "Pixels are stretched, so that the picture fills the view"],
   ["pixels", "pixels", "Pixels are squares"],
@@ -57,7 +49,7 @@ export class View {
   measured = NOTHING;
 
   // shared: of two pads that are compared, the samples mean the same, and have one window and level
-  // @host: link, numbers (free ones), views (), shown (), elementOf (pad), volume (), frames (), limits (), tool (), changed (view), hovered (view),
+  // @host: link, numbers (free ones), views (), shown (), elementOf (pad), volume (), frames (), settings (), tool (), changed (view), hovered (view),
   // pictured (view), chosen (view), drawn (view, tool), close (view)
   constructor(host, pad, { section = "live", place = 0, compare = null, shared = false, colours: map = "grey", closable = true } = {}) {
     this.host = host;
@@ -99,8 +91,7 @@ export class View {
   get oblong() {
     const [a, b] = this.header?.axes ?? [null, null];
     if (a && b && a.unit === "pixel" && b.unit === "pixel" && a.name !== b.name) return true; // pixels of two kinds
-    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live",
-      "frame"].includes(this.settings.section);
+    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || this.section.axes !== "xy";
   }
 
   // The axes have one unit.
@@ -140,7 +131,7 @@ export class View {
     });
     options(this.mapMenu, colours.names().map((n) => [n, n]), this.settings.colours);
     this.sectionMenu = h("select", { class: "section", "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
-    options(this.sectionMenu, SECTIONS, this.settings.section);
+    options(this.sectionMenu, this.#sections.map((s) => [s.nick, s.label, s.blurb]), this.settings.section);
     this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section",
       oninput: () => this.change({ place: Number(this.place.value) }) });
     this.volumeTools = h("span", { class: "tools", hidden: true }, this.sectionMenu, this.place);
@@ -213,9 +204,18 @@ export class View {
     return section === "live" ? { section: "frame", place, volume: 0 } : { section, place, volume: this.volume };
   }
 
+  get #sections() {
+    return [LIVE, ...this.host.settings().section.values];
+  }
+
+  // The section that is shown: its axes, and that of its place, are x, y, and z of the slices
+  get section() {
+    return this.#sections.find((s) => s.nick === this.settings.section);
+  }
+
   #places() {
     const d = this.description;
-    const n = { frame: this.volume, row: d?.height, column: d?.width }[this.settings.section];
+    const n = { z: this.volume, y: d?.height, x: d?.width }[this.section.place];
     this.place.hidden = !n;
     this.place.max = Math.max((n ?? 1) - 1, 0);
     this.place.value = this.settings.place;
@@ -354,7 +354,7 @@ export class View {
     clearTimeout(this.#timer);
     this.#timer = 0;
     const ratio = window.devicePixelRatio || 1;
-    const limits = this.host.limits();
+    const limits = this.host.settings();
     const known = this.header !== null && !this.fitted;
     const crop = known ? this.#crop() : null;
     const [, , width, height] = crop ?? [0, 0, ...this.source];
@@ -367,8 +367,8 @@ export class View {
       const wanted = {
         pad: layer.pad, colours: this.settings.colours, ...this.cut, crop, values, window: this.window ?? first?.window ?? null,
         level: this.level ?? first?.level ?? null, clip: Number(this.rangeMenu.value), ...this.measured,
-        width: Math.max(16, Math.min(limits.width[1], Math.ceil(width * size))),
-        height: Math.max(16, Math.min(limits.height[1], Math.ceil(height * size))),
+        width: Math.max(16, Math.min(limits.width.maximum, Math.ceil(width * size))),
+        height: Math.max(16, Math.min(limits.height.maximum, Math.ceil(height * size))),
       };
       const text = JSON.stringify(wanted);
       if (text === this.#sent[i] || !this.host.link.isOpen) return;
