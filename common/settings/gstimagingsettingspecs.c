@@ -194,6 +194,16 @@ add_range (GString *json, const gchar *type, gdouble minimum, gdouble maximum,
 }
 
 static void
+add_choice (GString *json, gdouble value, const gchar *nick, const gchar *blurb)
+{
+  g_string_append (json, json->str[json->len - 1] == '[' ? "{" : ",{");
+  gst_imaging_json_add_number (json, "value", value);
+  gst_imaging_json_add_text (json, "nick", nick);
+  gst_imaging_json_add_text (json, "blurb", blurb);
+  g_string_append_c (json, '}');
+}
+
+static void
 add_enum (GString *json, GParamSpecEnum *spec)
 {
   GEnumClass *klass = spec->enum_class;
@@ -202,13 +212,9 @@ add_enum (GString *json, GParamSpecEnum *spec)
   gst_imaging_json_add_text (json, "type", "enum");
   gst_imaging_json_add_text (json, "default", value ? value->value_nick : "");
   g_string_append (json, ",\"values\":[");
-  for (guint i = 0; i < klass->n_values; i++) {
-    g_string_append_printf (
-        json, "%s{\"value\":%d", i > 0 ? "," : "", klass->values[i].value);
-    gst_imaging_json_add_text (json, "nick", klass->values[i].value_nick);
-    gst_imaging_json_add_text (json, "blurb", klass->values[i].value_name);
-    g_string_append_c (json, '}');
-  }
+  for (guint i = 0; i < klass->n_values; i++)
+    add_choice (json, klass->values[i].value, klass->values[i].value_nick,
+        klass->values[i].value_name);
   g_string_append_c (json, ']');
 }
 
@@ -220,13 +226,9 @@ add_flags (GString *json, GParamSpecFlags *spec)
   gst_imaging_json_add_text (json, "type", "flags");
   gst_imaging_json_add_number (json, "default", spec->default_value);
   g_string_append (json, ",\"values\":[");
-  for (guint i = 0; i < klass->n_values; i++) {
-    g_string_append_printf (
-        json, "%s{\"value\":%u", i > 0 ? "," : "", klass->values[i].value);
-    gst_imaging_json_add_text (json, "nick", klass->values[i].value_nick);
-    gst_imaging_json_add_text (json, "blurb", klass->values[i].value_name);
-    g_string_append_c (json, '}');
-  }
+  for (guint i = 0; i < klass->n_values; i++)
+    add_choice (json, klass->values[i].value, klass->values[i].value_nick,
+        klass->values[i].value_name);
   g_string_append_c (json, ']');
 }
 
@@ -254,11 +256,11 @@ add_array (GString *json, GParamSpec *element)
 static void
 add_fraction (GString *json, GstParamSpecFraction *spec)
 {
-  gchar *text = g_strdup_printf ("%d/%d", spec->def_num, spec->def_den);
+  g_autofree gchar *text =
+      g_strdup_printf ("%d/%d", spec->def_num, spec->def_den);
 
   gst_imaging_json_add_text (json, "type", "fraction");
   gst_imaging_json_add_text (json, "default", text);
-  g_free (text);
 }
 
 static void

@@ -81,36 +81,23 @@ store (GstImagingViewSettings *self, const Member *m, const gdouble numbers[4])
       ((guint *) at)[i] = (guint) numbers[i];
 }
 
-static void
-get_initial (const Member *m, gdouble numbers[4])
-{
-  for (guint i = 0; i < 4; i++)
-    numbers[i] = m->initial;
-}
-
-static gboolean
-is_within (const Member *m, gdouble number)
-{
-  return number >= m->minimum && number <= m->maximum; /* NaN is not */
-}
-
 static gboolean
 check (const Member *m, const gdouble numbers[4], GError **error)
 {
-  gboolean ok = TRUE;
+  gdouble samples = numbers[2] * numbers[3];
+  const gdouble *checked = m->kind == RECTANGLE ? &samples : numbers;
+  const guint n = m->kind == RECTANGLE ? 1 : kinds[m->kind].n;
+  guint i = 0;
 
   if (isnan (m->initial) && isnan (numbers[0]))
     return TRUE;
-  if (m->kind == RECTANGLE)
-    ok = is_within (m, numbers[2] * numbers[3]);
-  else
-    for (guint i = 0; i < kinds[m->kind].n; i++)
-      ok = ok && is_within (m, numbers[i]);
-  if (!ok)
+  while (i < n && checked[i] >= m->minimum && checked[i] <= m->maximum)
+    i++; /* not beyond a NaN */
+  if (i < n)
     g_set_error (error, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
         "%s of a view is out of its range: %g to %g%s.", m->name, m->minimum,
         m->maximum, m->unit);
-  return ok;
+  return i == n;
 }
 
 /* Returns: whether @text has numbers that the member can hold */
@@ -146,12 +133,8 @@ parse (const Member *m, const gchar *text, gdouble numbers[4])
 void
 gst_imaging_view_settings_init (GstImagingViewSettings *self)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (members); i++) {
-    gdouble numbers[4];
-
-    get_initial (&members[i], numbers);
-    store (self, &members[i], numbers);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    gst_imaging_view_settings_set (self, members[i].name, NULL, NULL);
 }
 
 gboolean
@@ -168,7 +151,8 @@ gst_imaging_view_settings_set (GstImagingViewSettings *self, const gchar *name,
         "A view has no %s.", name);
     return FALSE;
   }
-  get_initial (&members[i], numbers);
+  for (guint k = 0; k < 4; k++)
+    numbers[k] = members[i].initial;
   if (text && !parse (&members[i], text, numbers)) {
     g_set_error (error, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
         "%s of a view cannot be \"%s\".", name, text);
@@ -185,7 +169,7 @@ gst_imaging_view_settings_check (
     const GstImagingViewSettings *self, GError **error)
 {
   for (guint i = 0; i < G_N_ELEMENTS (members); i++) {
-    gdouble numbers[4];
+    gdouble numbers[4] = {0};
 
     load (self, &members[i], numbers);
     if (!check (&members[i], numbers, error))
