@@ -347,15 +347,6 @@ gst_imaging_setting_to_value (
   }
 }
 
-const gchar *
-gst_imaging_setting_nick (const GstImagingSetting *self, gint value)
-{
-  for (const GEnumValue *v = self->enum_values; v->value_nick; v++)
-    if (v->value == value)
-      return v->value_nick;
-  return "?";
-}
-
 gchar *
 gst_imaging_setting_to_text (
     const GstImagingSetting *self, gconstpointer settings, GType type)

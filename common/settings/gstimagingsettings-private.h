@@ -106,10 +106,6 @@ void gst_imaging_setting_to_value (
 gboolean gst_imaging_setting_retry (
     const GstImagingSetting *self, gpointer settings);
 
-/* Returns: of an enumeration */
-const gchar *gst_imaging_setting_nick (
-    const GstImagingSetting *self, gint value);
-
 /* @type: of the property. Returns: (transfer full): "name=value" */
 gchar *gst_imaging_setting_to_text (
     const GstImagingSetting *self, gconstpointer settings, GType type);
