@@ -949,21 +949,6 @@ CHECK_TEST (test_pixels_of_samples)
   close_pads ();
 }
 
-/* Each is in the table: a member that is not would keep these bytes, and could
- * be set to anything. The structure has no padding. */
-CHECK_TEST (test_each_setting_has_its_default)
-{
-  GstImagingViewSettings s;
-  const guint32 *words = (const guint32 *) &s;
-
-  memset (&s, 0x55, sizeof (s));
-  gst_imaging_view_settings_init (&s);
-  for (gsize i = 0; i < sizeof (s) / sizeof (guint32); i++)
-    fail_if (words[i] == 0x55555555, "byte %u belongs to no setting",
-        (guint) (i * sizeof (guint32)));
-  fail_unless (gst_imaging_view_settings_check (&s, NULL));
-}
-
 /* A setting out of its range names the member, and changes nothing. */
 CHECK_TEST (test_settings_are_checked)
 {

@@ -10,10 +10,6 @@ export function learn(maps) {
   }
 }
 
-export function names() {
-  return [...tables.keys()];
-}
-
 // Lists of red, green and blue.
 export function table(name) {
   return tables.get(name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The picture of a view, and the true samples in its pixels.
+import { scaled } from "./samples.js";
 
 const paint = document.createElement("canvas");
 
@@ -27,7 +28,7 @@ function numbers(c, view, header, data) {
   if (!view.hasNumbers) return;
   const [x, y, width] = header.crop;
   const names = header.components;
-  const text = (s, k) => (names ? `${names[k]} ` : "") + view.scaled(s, 4, header);
+  const text = (s, k) => (names ? `${names[k]} ` : "") + scaled(header, s, 4);
   const longest = Math.max(1, ...header.values.samples.flat().map((sample) => Math.max(...[sample].flat().map((s, k) => text(s, k).length))));
   edges(c, view, header.crop);
   c.textAlign = "center";
