@@ -21,4 +21,8 @@ void gst_imaging_json_add_key (GString *json, const gchar *key);
 void gst_imaging_json_add_text (
     GString *json, const gchar *key, const gchar *text);
 
+/* Likewise; null where @value is not finite. */
+void gst_imaging_json_add_number (
+    GString *json, const gchar *key, gdouble value);
+
 G_END_DECLS

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingjson.h"
 
+#include <math.h>
+
 #include "gstimaging-private.h"
+#include "gstimagingnumber.h"
 
 void
 gst_imaging_json_append_text (GString *json, const gchar *text)
@@ -32,4 +35,17 @@ gst_imaging_json_add_text (GString *json, const gchar *key, const gchar *text)
 {
   gst_imaging_json_add_key (json, key);
   gst_imaging_json_append_text (json, text);
+}
+
+void
+gst_imaging_json_add_number (GString *json, const gchar *key, gdouble value)
+{
+  gchar text[GST_IMAGING_NUMBER_SIZE];
+
+  gst_imaging_json_add_key (json, key);
+  if (isfinite (value))
+    g_string_append_len (
+        json, text, (gssize) gst_imaging_number_print (text, value));
+  else
+    g_string_append (json, "null");
 }

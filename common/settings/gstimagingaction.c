@@ -9,6 +9,27 @@ actions_quark (void)
   return g_quark_from_static_string ("gst-imaging-actions");
 }
 
+/* What an argument can be */
+static const struct {
+  GstImagingKind kind;
+  GType type;
+  const gchar *name;
+} kinds[] = {
+    {GST_IMAGING_KIND_UINT, G_TYPE_UINT, "int"},
+    {GST_IMAGING_KIND_STRING, G_TYPE_STRING, "string"},
+    {GST_IMAGING_KIND_PATH, G_TYPE_STRING, "path"},
+};
+
+static guint
+find_kind (GstImagingKind kind)
+{
+  guint i = 0;
+
+  while (i < G_N_ELEMENTS (kinds) && kinds[i].kind != kind)
+    i++;
+  return i;
+}
+
 void
 gst_imaging_actions_install (
     GObjectClass *klass, const GstImagingAction *actions)
@@ -19,23 +40,17 @@ gst_imaging_actions_install (
     GType types[GST_IMAGING_MAX_ARGUMENTS];
     guint n = 0;
 
-    for (; n < GST_IMAGING_MAX_ARGUMENTS && action->arguments[n].name; n++)
-      types[n] = action->arguments[n].kind == GST_IMAGING_KIND_UINT
-                     ? G_TYPE_UINT
-                     : G_TYPE_STRING;
+    for (; n < GST_IMAGING_MAX_ARGUMENTS && action->arguments[n].name; n++) {
+      const guint i = find_kind (action->arguments[n].kind);
+
+      g_return_if_fail (i < G_N_ELEMENTS (kinds));
+      types[n] = kinds[i].type;
+    }
     g_signal_newv (action->name, type, G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
         g_cclosure_new (action->handler, NULL, NULL), NULL, NULL, NULL,
         action->result, n, types);
   }
   g_type_set_qdata (type, actions_quark (), (gpointer) actions);
-}
-
-static const gchar *
-type_name (GstImagingKind kind)
-{
-  return kind == GST_IMAGING_KIND_UINT   ? "int"
-         : kind == GST_IMAGING_KIND_PATH ? "path"
-                                         : "string";
 }
 
 static void
@@ -49,7 +64,7 @@ add_action (GString *json, const GstImagingAction *action)
       break;
     g_string_append_printf (json, "%s{\"name\":\"%s\",\"type\":\"%s\"}",
         i ? "," : "", action->arguments[i].name,
-        type_name (action->arguments[i].kind));
+        kinds[find_kind (action->arguments[i].kind)].name);
   }
   g_string_append (json, "],\"files\":[");
   for (guint i = 0; i < G_N_ELEMENTS (action->files) && action->files[i]; i++)

@@ -347,67 +347,23 @@ gst_imaging_setting_to_value (
   }
 }
 
-static GType
-value_type (const GstImagingSetting *self)
-{
-  switch (self->kind) {
-  case GST_IMAGING_KIND_BOOLEAN:
-    return G_TYPE_BOOLEAN;
-  case GST_IMAGING_KIND_INT:
-    return G_TYPE_INT;
-  case GST_IMAGING_KIND_UINT:
-    return G_TYPE_UINT;
-  case GST_IMAGING_KIND_UINT64:
-    return G_TYPE_UINT64;
-  case GST_IMAGING_KIND_DOUBLE:
-    return G_TYPE_DOUBLE;
-  case GST_IMAGING_KIND_ENUM:
-  case GST_IMAGING_KIND_FLAGS:
-    return g_type_from_name (self->type_name);
-  case GST_IMAGING_KIND_FRACTION:
-    return GST_TYPE_FRACTION;
-  case GST_IMAGING_KIND_ARRAY:
-  case GST_IMAGING_KIND_PATHS:
-    return GST_TYPE_ARRAY;
-  default:
-    return G_TYPE_STRING;
-  }
-}
-
-const gchar *
-gst_imaging_setting_nick (const GstImagingSetting *self, gint value)
-{
-  for (const GEnumValue *v = self->enum_values; v->value_nick; v++)
-    if (v->value == value)
-      return v->value_nick;
-  return "?";
-}
-
 gchar *
 gst_imaging_setting_to_text (
-    const GstImagingSetting *self, gconstpointer settings)
+    const GstImagingSetting *self, gconstpointer settings, GType type)
 {
-  gchar number[G_ASCII_DTOSTR_BUF_SIZE], *text, *result;
-  GValue value = G_VALUE_INIT;
+  gchar number[G_ASCII_DTOSTR_BUF_SIZE];
+  g_auto (GValue) value = G_VALUE_INIT;
+  g_autofree gchar *text = NULL;
 
-  if (self->kind == GST_IMAGING_KIND_ENUM)
-    return g_strdup_printf ("%s=%s", self->name,
-        gst_imaging_setting_nick (
-            self, *(const gint *) member (self, settings)));
-  if (self->kind == GST_IMAGING_KIND_DOUBLE) {
-    g_ascii_formatd (number, sizeof (number), "%g",
-        *(const gdouble *) member (self, settings));
-    return g_strdup_printf ("%s=%s", self->name, number);
-  }
-  g_value_init (&value, value_type (self));
+  g_value_init (&value, type);
   gst_imaging_setting_to_value (self, settings, &value);
   if (G_VALUE_HOLDS_STRING (&value))
     text = g_strdup_printf ("\"%s\"",
         g_value_get_string (&value) ? g_value_get_string (&value) : "");
+  else if (G_VALUE_HOLDS_DOUBLE (&value))
+    text = g_strdup (g_ascii_formatd (
+        number, sizeof (number), "%g", g_value_get_double (&value)));
   else
     text = gst_value_serialize (&value);
-  result = g_strdup_printf ("%s=%s", self->name, text);
-  g_free (text);
-  g_value_unset (&value);
-  return result;
+  return g_strdup_printf ("%s=%s", self->name, text);
 }

@@ -106,13 +106,9 @@ void gst_imaging_setting_to_value (
 gboolean gst_imaging_setting_retry (
     const GstImagingSetting *self, gpointer settings);
 
-/* Returns: of an enumeration */
-const gchar *gst_imaging_setting_nick (
-    const GstImagingSetting *self, gint value);
-
-/* Returns: (transfer full): "name=value" */
+/* @type: of the property. Returns: (transfer full): "name=value" */
 gchar *gst_imaging_setting_to_text (
-    const GstImagingSetting *self, gconstpointer settings);
+    const GstImagingSetting *self, gconstpointer settings, GType type);
 
 /* @hash: (transfer full) (nullable) */
 GstImagingFile *gst_imaging_setting_file_new (const gchar *location,

@@ -66,11 +66,14 @@ add_string (GString *text, const gchar *string)
   g_string_append (text, escaped);
 }
 
+/* @type: of the property */
 static void
-add_value (
-    GString *text, const GstImagingSetting *setting, gconstpointer settings)
+add_value (GString *text, const GstImagingSetting *setting,
+    gconstpointer settings, GType type)
 {
   gconstpointer m = (const guint8 *) settings + setting->offset;
+  g_auto (GValue) value = G_VALUE_INIT;
+  g_autofree gchar *plain = NULL;
   const GstImagingFile *file;
 
   switch (setting->kind) {
@@ -87,33 +90,14 @@ add_value (
     file = *(GstImagingFile *const *) m;
     g_string_append (text, file && file->hash ? file->hash : "");
     break;
-  case GST_IMAGING_KIND_UINT64:
-    g_string_append_printf (text, "%" G_GUINT64_FORMAT, *(const guint64 *) m);
-    break;
-  case GST_IMAGING_KIND_FRACTION:
-    g_string_append_printf (text, "%d/%d", ((const GstImagingFraction *) m)->n,
-        ((const GstImagingFraction *) m)->d);
-    break;
-  case GST_IMAGING_KIND_BOOLEAN:
-    g_string_append (
-        text, (setting->size == sizeof (bool) ? *(const bool *) m
-                                              : *(const gboolean *) m)
-                  ? "true"
-                  : "false");
-    break;
-  case GST_IMAGING_KIND_ENUM:
-    g_string_append (
-        text, gst_imaging_setting_nick (setting, *(const gint *) m));
-    break;
-  case GST_IMAGING_KIND_PATHS: /* no content */
-    break;
-  case GST_IMAGING_KIND_INT:
-    g_string_append_printf (text, "%d", *(const gint *) m);
-    break;
-  case GST_IMAGING_KIND_UINT:
   case GST_IMAGING_KIND_FLAGS:
     g_string_append_printf (text, "%u", *(const guint *) m);
     break;
+  default:
+    g_value_init (&value, type);
+    gst_imaging_setting_to_value (setting, settings, &value);
+    plain = gst_value_serialize (&value);
+    g_string_append (text, plain);
   }
 }
 
@@ -135,6 +119,7 @@ compare_names (gconstpointer a, gconstpointer b)
 static gchar *
 describe (GstImagingSettings *self)
 {
+  GObjectClass *klass = G_OBJECT_GET_CLASS (self->element);
   g_autoptr (GPtrArray) order = g_ptr_array_new ();
   GString *text = g_string_new (FORMAT " ");
 
@@ -147,7 +132,8 @@ describe (GstImagingSettings *self)
     const GstImagingSetting *setting = order->pdata[i];
 
     g_string_append_printf (text, "\n%s=", setting->name);
-    add_value (text, setting, self->now);
+    add_value (text, setting, self->now,
+        g_object_class_find_property (klass, setting->name)->value_type);
   }
   g_string_append_c (text, '\n');
   return g_string_free (text, FALSE);

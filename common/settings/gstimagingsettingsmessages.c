@@ -115,19 +115,19 @@ gst_imaging_settings_tell_accepted (
 static gchar *
 list_differences (GstImagingSettings *self, gconstpointer tried)
 {
+  GObjectClass *klass = G_OBJECT_GET_CLASS (self->element);
   GString *list = g_string_new (NULL);
   guint n = 0;
 
   FOR_EACH (setting, self)
   {
-    gchar *text;
-
     if (gst_imaging_setting_is_equal (setting, self->now, tried))
       continue;
     if (n++ < 6) {
-      text = gst_imaging_setting_to_text (setting, tried);
+      g_autofree gchar *text = gst_imaging_setting_to_text (setting, tried,
+          g_object_class_find_property (klass, setting->name)->value_type);
+
       g_string_append_printf (list, "%s%s", list->len ? ", " : "", text);
-      g_free (text);
     }
   }
   if (n > 6)

@@ -2,8 +2,6 @@
 /* The table of an element as GObject properties and as JSON. */
 #include "gstimagingsettings-private.h"
 
-#include <math.h>
-
 #include "gstimaging-private.h"
 #include "gstimagingenum.h"
 
@@ -186,24 +184,23 @@ gst_imaging_settings_install (
 /* --- JSON ----------------------------------------------------------------- */
 
 static void
-add_number (GString *json, const gchar *key, gdouble number)
-{
-  gchar text[G_ASCII_DTOSTR_BUF_SIZE];
-
-  if (isfinite (number))
-    g_ascii_dtostr (text, sizeof (text), number);
-  g_string_append_printf (
-      json, ",\"%s\":%s", key, isfinite (number) ? text : "null");
-}
-
-static void
 add_range (GString *json, const gchar *type, gdouble minimum, gdouble maximum,
     gdouble value)
 {
   gst_imaging_json_add_text (json, "type", type);
-  add_number (json, "minimum", minimum);
-  add_number (json, "maximum", maximum);
-  add_number (json, "default", value);
+  gst_imaging_json_add_number (json, "minimum", minimum);
+  gst_imaging_json_add_number (json, "maximum", maximum);
+  gst_imaging_json_add_number (json, "default", value);
+}
+
+static void
+add_choice (GString *json, gdouble value, const gchar *nick, const gchar *blurb)
+{
+  g_string_append (json, json->str[json->len - 1] == '[' ? "{" : ",{");
+  gst_imaging_json_add_number (json, "value", value);
+  gst_imaging_json_add_text (json, "nick", nick);
+  gst_imaging_json_add_text (json, "blurb", blurb);
+  g_string_append_c (json, '}');
 }
 
 static void
@@ -215,13 +212,9 @@ add_enum (GString *json, GParamSpecEnum *spec)
   gst_imaging_json_add_text (json, "type", "enum");
   gst_imaging_json_add_text (json, "default", value ? value->value_nick : "");
   g_string_append (json, ",\"values\":[");
-  for (guint i = 0; i < klass->n_values; i++) {
-    g_string_append_printf (
-        json, "%s{\"value\":%d", i > 0 ? "," : "", klass->values[i].value);
-    gst_imaging_json_add_text (json, "nick", klass->values[i].value_nick);
-    gst_imaging_json_add_text (json, "blurb", klass->values[i].value_name);
-    g_string_append_c (json, '}');
-  }
+  for (guint i = 0; i < klass->n_values; i++)
+    add_choice (json, klass->values[i].value, klass->values[i].value_nick,
+        klass->values[i].value_name);
   g_string_append_c (json, ']');
 }
 
@@ -231,15 +224,11 @@ add_flags (GString *json, GParamSpecFlags *spec)
   GFlagsClass *klass = spec->flags_class;
 
   gst_imaging_json_add_text (json, "type", "flags");
-  add_number (json, "default", spec->default_value);
+  gst_imaging_json_add_number (json, "default", spec->default_value);
   g_string_append (json, ",\"values\":[");
-  for (guint i = 0; i < klass->n_values; i++) {
-    g_string_append_printf (
-        json, "%s{\"value\":%u", i > 0 ? "," : "", klass->values[i].value);
-    gst_imaging_json_add_text (json, "nick", klass->values[i].value_nick);
-    gst_imaging_json_add_text (json, "blurb", klass->values[i].value_name);
-    g_string_append_c (json, '}');
-  }
+  for (guint i = 0; i < klass->n_values; i++)
+    add_choice (json, klass->values[i].value, klass->values[i].value_nick,
+        klass->values[i].value_name);
   g_string_append_c (json, ']');
 }
 
@@ -251,23 +240,27 @@ add_array (GString *json, GParamSpec *element)
   g_string_append (json, ",\"default\":[]");
   if (G_IS_PARAM_SPEC_INT (element)) {
     gst_imaging_json_add_text (json, "items", "int");
-    add_number (json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
-    add_number (json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
+    gst_imaging_json_add_number (
+        json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
+    gst_imaging_json_add_number (
+        json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
   } else if (G_IS_PARAM_SPEC_DOUBLE (element)) {
     gst_imaging_json_add_text (json, "items", "double");
-    add_number (json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
-    add_number (json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
+    gst_imaging_json_add_number (
+        json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
+    gst_imaging_json_add_number (
+        json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
   }
 }
 
 static void
 add_fraction (GString *json, GstParamSpecFraction *spec)
 {
-  gchar *text = g_strdup_printf ("%d/%d", spec->def_num, spec->def_den);
+  g_autofree gchar *text =
+      g_strdup_printf ("%d/%d", spec->def_num, spec->def_den);
 
   gst_imaging_json_add_text (json, "type", "fraction");
   gst_imaging_json_add_text (json, "default", text);
-  g_free (text);
 }
 
 static void

@@ -9,7 +9,6 @@
 
 #include "gstimagingjpeg.h"
 #include "gstimagingtap.h"
-#include "gstimagingviewcolours.h"
 #include "gstimagingviewmessage.h"
 #include "gstimagingwake.h"
 
@@ -261,39 +260,6 @@ end_change (GstImagingView *self)
 {
   g_mutex_unlock (&self->lock);
   gst_imaging_wake_up (&self->news);
-}
-
-gint
-gst_imaging_view_find_colours (const gchar *name)
-{
-  return gst_imaging_view_colours_find (name);
-}
-
-const gchar *
-gst_imaging_view_get_colours_name (guint colours)
-{
-  return gst_imaging_view_colours_name (colours);
-}
-
-GBytes *
-gst_imaging_view_get_colours (guint colours)
-{
-  guint8 table[257][3];
-  guint32 nan;
-
-  if (!gst_imaging_view_colours_name (colours))
-    return NULL;
-  gst_imaging_view_colours_fill (colours, table);
-  nan = gst_imaging_view_colours_nan (colours);
-  for (guint c = 0; c < 3; c++)
-    table[256][c] = (guint8) (nan >> (16 - 8 * c));
-  return g_bytes_new (table, sizeof (table));
-}
-
-gint
-gst_imaging_view_find_section (const gchar *name)
-{
-  return gst_imaging_view_section_find (name);
 }
 
 gboolean

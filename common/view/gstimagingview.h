@@ -45,53 +45,6 @@ GST_IMAGING_API
 gint gst_imaging_view_get_fd (GstImagingView *self);
 
 /**
- * gst_imaging_view_find_colours:
- * @name: of a colour map: "grey", "viridis", "inferno", "turbo", "phase",
- *   "blue-red"
- *
- * Looks up a colour map.
- *
- * Returns: its number for the settings; -1 without a map of this name
- */
-GST_IMAGING_API
-gint gst_imaging_view_find_colours (const gchar *name);
-
-/**
- * gst_imaging_view_get_colours_name:
- * @colours: 0, 1, ...
- *
- * Lists the colour maps.
- *
- * Returns: (nullable): the name of this map; %NULL after the last one
- */
-GST_IMAGING_API
-const gchar *gst_imaging_view_get_colours_name (guint colours);
-
-/**
- * gst_imaging_view_get_colours:
- * @colours: number of a colour map
- *
- * The colours that pictures have, for a legend or another drawing of samples:
- * colour k of 0 to 255 is that of samples near level + (k / 255 - 1/2) window.
- *
- * Returns: (transfer full) (nullable): 257 times the bytes R, G, B: from the
- *   lowest to the highest sample, and of a NaN; %NULL without this map
- */
-GST_IMAGING_API
-GBytes *gst_imaging_view_get_colours (guint colours);
-
-/**
- * gst_imaging_view_find_section:
- * @name: "frame", "row", "column", "max-frame", "max-row", "max-column"
- *
- * Looks up a section.
- *
- * Returns: its number for the settings; -1 without a section of this name
- */
-GST_IMAGING_API
-gint gst_imaging_view_find_section (const gchar *name);
-
-/**
  * gst_imaging_view_set:
  * @settings: all that the next pictures are made with; copied
  * @error: which member is out of its range

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingviewcolours.h"
 
+#include "gstimaging-private.h"
+
 /* Knots of each map at equal distances, 0xRRGGBB, from low to high. */
 #define MAX_KNOTS 52
 
@@ -59,15 +61,6 @@ gst_imaging_view_colours_nan (guint colours)
   return colours == 0 ? 0x604080 : 0x808080;
 }
 
-gint
-gst_imaging_view_colours_find (const gchar *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (maps); i++)
-    if (g_strcmp0 (maps[i].name, name) == 0)
-      return (gint) i;
-  return -1;
-}
-
 const gchar *
 gst_imaging_view_colours_name (guint colours)
 {
@@ -96,4 +89,15 @@ gst_imaging_view_colours_fill (guint colours, guint8 table[256][3])
           (guint8) ((low * (255 - fraction) + high * fraction + 127) / 255);
     }
   }
+}
+
+void
+gst_imaging_view_colours_describe (GString *json, guint colours)
+{
+  guint8 table[256][3];
+  g_autofree gchar *text = NULL;
+
+  gst_imaging_view_colours_fill (colours, table);
+  text = g_base64_encode (table[0], sizeof (table));
+  gst_imaging_json_add_text (json, "table", text);
 }

@@ -8,10 +8,7 @@ G_BEGIN_DECLS
 
 #define GST_IMAGING_VIEW_N_COLOURS 6
 
-/* Returns: the number of a colour map; -1: there is none of this name */
-gint gst_imaging_view_colours_find (const gchar *name);
-
-/* Returns: (nullable): its name */
+/* Returns: (nullable): its name; NULL after the last one */
 const gchar *gst_imaging_view_colours_name (guint colours);
 
 /* Whether its ends are one colour: samples are angles then */
@@ -19,6 +16,9 @@ gboolean gst_imaging_view_colours_is_cyclic (guint colours);
 
 /* @table: R, G, B from the lowest to the highest sample of the window */
 void gst_imaging_view_colours_fill (guint colours, guint8 table[256][3]);
+
+/* Appends "table": the above in Base64. */
+void gst_imaging_view_colours_describe (GString *json, guint colours);
 
 /* Returns: 0xRRGGBB of a NaN, which the map does not have */
 guint32 gst_imaging_view_colours_nan (guint colours);

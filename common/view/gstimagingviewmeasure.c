@@ -34,7 +34,7 @@ gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
   const guint channels = frame->channels;
   gdouble *values;
 
-  *n = (guint) MIN (steps + 1, settings->n_points);
+  *n = (guint) MIN (steps + 1, GST_IMAGING_VIEW_MAX_POINTS);
   values = g_new0 (gdouble, (gsize) *n * channels);
   *points = g_new0 (GstImagingViewPoint, *n);
   for (guint i = 0; i < *n; i++) {

@@ -51,6 +51,8 @@ typedef struct {
   gboolean is_there;
 } GstImagingViewPoint;
 
+#define GST_IMAGING_VIEW_MAX_POINTS 4096 /* of a profile */
+
 /* The samples nearest to the line of the settings, one for each column or row
  * that it crosses: [n][channels].
  * @points: (out) (transfer full): [n]: where they are

@@ -13,25 +13,6 @@
 #define EXACT 9007199254740992.0 /* 2^53: beyond it a double has gaps */
 
 static void
-add_number (GString *json, gdouble value)
-{
-  gchar text[GST_IMAGING_NUMBER_SIZE];
-
-  if (isfinite (value))
-    g_string_append_len (
-        json, text, (gssize) gst_imaging_number_print (text, value));
-  else
-    g_string_append (json, "null");
-}
-
-static void
-add_member (GString *json, const gchar *name, gdouble value)
-{
-  gst_imaging_json_add_key (json, name);
-  add_number (json, value);
-}
-
-static void
 add_count (GString *json, const gchar *name, guint64 value)
 {
   gst_imaging_json_add_key (json, name);
@@ -63,8 +44,8 @@ add_axis (GString *json, const GstImagingReaderQuantity *q, guint i)
   g_string_append_c (json, '{');
   gst_imaging_json_add_text (json, "name", axis->name ? axis->name : "");
   gst_imaging_json_add_text (json, "unit", axis->unit ? axis->unit : "");
-  add_member (json, "step", axis->step);
-  add_member (json, "origin", axis->origin);
+  gst_imaging_json_add_number (json, "step", axis->step);
+  gst_imaging_json_add_number (json, "origin", axis->origin);
   g_string_append_c (json, '}');
 }
 
@@ -83,8 +64,8 @@ add_quantity (GString *json, const GstImagingViewFrame *frame, guint section)
   g_string_append_c (json, '{');
   gst_imaging_json_add_text (json, "name", q.name);
   gst_imaging_json_add_text (json, "unit", q.unit ? q.unit : "");
-  add_member (json, "scale", q.scale);
-  add_member (json, "offset", q.offset);
+  gst_imaging_json_add_number (json, "scale", q.scale);
+  gst_imaging_json_add_number (json, "offset", q.offset);
   g_string_append (json, "},\"axes\":[");
   add_axis (json, &q, is_column ? 2 : 0);
   g_string_append_c (json, ',');
@@ -96,8 +77,11 @@ add_quantity (GString *json, const GstImagingViewFrame *frame, guint section)
 static void
 add_sample (GString *json, gdouble value)
 {
+  gchar text[GST_IMAGING_NUMBER_SIZE];
+
   if (isfinite (value))
-    add_number (json, value);
+    g_string_append_len (
+        json, text, (gssize) gst_imaging_number_print (text, value));
   else
     g_string_append (json, isnan (value) ? "\"nan\""
                            : value > 0   ? "\"inf\""
@@ -179,6 +163,31 @@ add_values (GString *json, const GstImagingViewFrame *frame,
   g_string_append (json, "]}");
 }
 
+/* The pixels before the JPEG rounds them, where each is a sample of @values */
+static void
+add_pixels (GString *json, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings,
+    const GstImagingViewPicture *picture)
+{
+  const gsize n_row = (gsize) picture->width * (picture->is_grey ? 1 : 3);
+  GstImagingViewRectangle part = settings->values;
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  g_autofree gchar *text = NULL;
+
+  gst_imaging_view_section_cut (frame, settings, &part);
+  if (settings->values.width == 0 || settings->values.height == 0 ||
+      memcmp (&part, &picture->crop, sizeof (part)) != 0 ||
+      picture->width != part.width || picture->height != part.height) {
+    g_string_append (json, ",\"pixels\":null");
+    return;
+  }
+  for (guint y = 0; y < picture->height; y++)
+    g_byte_array_append (
+        bytes, picture->pixels + (gsize) y * picture->stride, (guint) n_row);
+  text = g_base64_encode (bytes->data, bytes->len);
+  gst_imaging_json_add_text (json, "pixels", text);
+}
+
 static void
 add_profile (GString *json, const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings)
@@ -189,7 +198,7 @@ add_profile (GString *json, const GstImagingViewFrame *frame,
   g_autofree GstImagingViewPoint *points = NULL;
   guint n;
 
-  if (settings->n_points == 0) {
+  if (isnan (line->x0)) {
     g_string_append (json, ",\"profile\":null");
     return;
   }
@@ -217,8 +226,8 @@ add_statistics (GString *json, const GstImagingViewFrame *frame,
   gst_imaging_view_measure_region (frame, settings, &s);
   g_string_append (json, ",\"statistics\":{");
   add_rectangle (json, "region", &s.region);
-  add_member (json, "low", s.low);
-  add_member (json, "step", s.step);
+  gst_imaging_json_add_number (json, "low", s.low);
+  gst_imaging_json_add_number (json, "step", s.step);
   g_string_append (json, ",\"channels\":[");
   for (guint c = 0; c < frame->channels; c++) {
     g_string_append_printf (
@@ -227,10 +236,10 @@ add_statistics (GString *json, const GstImagingViewFrame *frame,
     add_count (json, "infinite", s.channels[c].n_infinite);
     add_count (json, "below", s.channels[c].n_below);
     add_count (json, "above", s.channels[c].n_above);
-    add_member (json, "mean", s.channels[c].mean);
-    add_member (json, "deviation", s.channels[c].deviation);
-    add_member (json, "minimum", s.channels[c].minimum);
-    add_member (json, "maximum", s.channels[c].maximum);
+    gst_imaging_json_add_number (json, "mean", s.channels[c].mean);
+    gst_imaging_json_add_number (json, "deviation", s.channels[c].deviation);
+    gst_imaging_json_add_number (json, "minimum", s.channels[c].minimum);
+    gst_imaging_json_add_number (json, "maximum", s.channels[c].maximum);
     g_string_append (json, ",\"counts\":[");
     for (guint i = 0; i < s.n_bins; i++)
       g_string_append_printf (
@@ -271,10 +280,10 @@ write_header (guint id, guint64 serial, gint64 time,
       ",\"width\":%u,\"height\":%u,\"source\":[%u,%u]", picture->width,
       picture->height, picture->source_width, picture->source_height);
   add_rectangle (json, "crop", &picture->crop);
-  add_member (json, "window", picture->window);
-  add_member (json, "level", picture->level);
-  add_member (json, "minimum", picture->minimum);
-  add_member (json, "maximum", picture->maximum);
+  gst_imaging_json_add_number (json, "window", picture->window);
+  gst_imaging_json_add_number (json, "level", picture->level);
+  gst_imaging_json_add_number (json, "minimum", picture->minimum);
+  gst_imaging_json_add_number (json, "maximum", picture->maximum);
   gst_imaging_json_add_text (
       json, "type", gst_imaging_view_type_name (frame->type));
   add_count (json, "channels", frame->channels);
@@ -288,9 +297,10 @@ write_header (guint id, guint64 serial, gint64 time,
       frame->n_slices > 1 ? frame->n_filled : GST_BUFFER_OFFSET_NONE);
   add_quantity (json, frame, settings->section);
   add_values (json, frame, settings);
+  add_pixels (json, frame, settings, picture);
   add_profile (json, frame, settings);
   add_statistics (json, frame, settings);
-  add_member (
+  gst_imaging_json_add_number (
       json, "age-ms", (gdouble) (g_get_monotonic_time () - time) / 1000);
   g_string_append_c (json, '}');
   return json;

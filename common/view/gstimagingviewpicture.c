@@ -88,7 +88,8 @@ static void
 paint (GstImagingViewPicture *self, const gdouble *values, guint channels,
     guint colours)
 {
-  const gdouble scale = self->window > 0 ? 255 / self->window : 255;
+  /* with window 0 it is infinite, and 0 times it is NaN: the first colour */
+  const gdouble scale = 255 / self->window;
   const gdouble low = self->level - self->window / 2;
   const guint to_channels = self->is_grey ? 1 : 3;
   guint8 table[256][3];
@@ -108,21 +109,24 @@ paint (GstImagingViewPicture *self, const gdouble *values, guint channels,
 }
 
 /* xs, ys: where the pixels are in the section. Samples of slices that have not
- * been seen are no NaN of the frame: they stay as paint() leaves them. */
+ * been seen are black. */
 static void
 paint_nan (GstImagingViewPicture *self, const GstImagingViewFrame *frame,
     const GstImagingViewSettings *r, const gdouble *values, const guint *xs,
     const guint *ys)
 {
-  const guint32 colour = gst_imaging_view_colours_nan (r->colours);
+  const guint32 nan = gst_imaging_view_colours_nan (r->colours);
 
   for (guint y = 0; y < self->height; y++)
     for (guint x = 0; x < self->width; x++, values += frame->channels)
-      if (is_nan (values, frame->channels) &&
-          gst_imaging_view_section_has (frame, r, xs[x], ys[y]))
+      if (is_nan (values, frame->channels)) {
+        const guint32 colour =
+            gst_imaging_view_section_has (frame, r, xs[x], ys[y]) ? nan : 0;
+
         for (guint c = 0; c < 3; c++)
           self->pixels[(gsize) y * self->stride + 3 * x + c] =
               (guint8) (colour >> (16 - 8 * c));
+      }
 }
 
 static guint *

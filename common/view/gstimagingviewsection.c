@@ -4,49 +4,59 @@
 #include <math.h>
 #include <string.h>
 
-static const gchar *const sections[] = {
-    [GST_IMAGING_VIEW_FRAME] = "frame",
-    [GST_IMAGING_VIEW_ROW] = "row",
-    [GST_IMAGING_VIEW_COLUMN] = "column",
-    [GST_IMAGING_VIEW_MAX_FRAME] = "max-frame",
-    [GST_IMAGING_VIEW_MAX_ROW] = "max-row",
-    [GST_IMAGING_VIEW_MAX_COLUMN] = "max-column",
-};
+#include "gstimaging-private.h"
 
-gint
-gst_imaging_view_section_find (const gchar *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (sections); i++)
-    if (g_strcmp0 (sections[i], name) == 0)
-      return (gint) i;
-  return -1;
-}
+/* axes: x and y of a frame, z of the slices, along x and y of the picture
+ * place: the axis that the place is on; NULL: the largest sample along it */
+static const struct {
+  const gchar *name, *axes, *place, *label, *blurb;
+} sections[] = {
+    [GST_IMAGING_VIEW_FRAME] = {"frame", "xy", "z", "Slice",
+        "One slice of the volume"},
+    [GST_IMAGING_VIEW_ROW] = {"row", "xz", "y", "Row",
+        "One row of every slice"},
+    [GST_IMAGING_VIEW_COLUMN] = {"column", "zy", "x", "Column",
+        "One column of every slice"},
+    [GST_IMAGING_VIEW_MAX_FRAME] = {"max-frame", "xy", NULL, "Max slices",
+        "The largest sample of all slices"},
+    [GST_IMAGING_VIEW_MAX_ROW] = {"max-row", "xz", NULL, "Max rows",
+        "The largest sample along y of every slice"},
+    [GST_IMAGING_VIEW_MAX_COLUMN] = {"max-column", "zy", NULL, "Max columns",
+        "The largest sample along x of every slice"},
+};
 
 const gchar *
 gst_imaging_view_section_name (guint section)
 {
-  return section < G_N_ELEMENTS (sections) ? sections[section] : NULL;
+  return section < G_N_ELEMENTS (sections) ? sections[section].name : NULL;
+}
+
+void
+gst_imaging_view_section_describe (GString *json, guint section)
+{
+  gst_imaging_json_add_text (json, "label", sections[section].label);
+  gst_imaging_json_add_text (json, "blurb", sections[section].blurb);
+  gst_imaging_json_add_text (json, "axes", sections[section].axes);
+  if (sections[section].place)
+    gst_imaging_json_add_text (json, "place", sections[section].place);
 }
 
 gboolean
 gst_imaging_view_section_is_column (guint section)
 {
-  return section == GST_IMAGING_VIEW_COLUMN ||
-         section == GST_IMAGING_VIEW_MAX_COLUMN;
+  return sections[section].axes[0] == 'z';
 }
 
 gboolean
 gst_imaging_view_section_is_row (guint section)
 {
-  return section == GST_IMAGING_VIEW_ROW || section == GST_IMAGING_VIEW_MAX_ROW;
+  return sections[section].axes[1] == 'z';
 }
 
 gboolean
 gst_imaging_view_section_is_largest (guint section)
 {
-  return section == GST_IMAGING_VIEW_MAX_FRAME ||
-         section == GST_IMAGING_VIEW_MAX_ROW ||
-         section == GST_IMAGING_VIEW_MAX_COLUMN;
+  return !sections[section].place;
 }
 
 void

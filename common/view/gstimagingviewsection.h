@@ -16,11 +16,12 @@ typedef enum {
   GST_IMAGING_VIEW_MAX_COLUMN,
 } GstImagingViewSection;
 
-/* Returns: -1 without a section of this name */
-gint gst_imaging_view_section_find (const gchar *name);
-
-/* Returns: (nullable): its name */
+/* Returns: (nullable): its name; NULL after the last one */
 const gchar *gst_imaging_view_section_name (guint section);
+
+/* Appends what a menu needs: label, blurb, and the axes "x", "y" and "z" (of
+ * the slices) of the picture and of the place. */
+void gst_imaging_view_section_describe (GString *json, guint section);
 
 /* Whether the slices are along x, or along y. */
 gboolean gst_imaging_view_section_is_column (guint section);

@@ -36,43 +36,37 @@ typedef struct _GstImagingViewLine {
 /**
  * GstImagingViewSettings:
  * @rate: pictures a second, at most; 0: none
- * @width: pixels of the picture, at most. It keeps the aspect of the frame
- * @height: pixels of the picture, at most
- * @quality: of the JPEG, 1 to 100
  * @window: range of samples from the first colour to the last; NaN: chosen from
- *   each picture
+ *   each picture; 0: samples above @level have the last colour, others the
+ *   first
  * @level: the sample in the middle of it; NaN: likewise
  * @clip: percent of the samples beyond each end of a window that is chosen, 0
  *   to 49; 0: the window is from the smallest to the largest sample of @crop
- * @colours: number of the colour map of pictures with one channel:
- *   gst_imaging_view_find_colours()
+ * @profile: the samples that are nearest to this line are added to the header,
+ *   4096 at most; x0 NaN: no profile
+ * @width: pixels of the picture, at most. It keeps the aspect of the frame
+ * @height: pixels of the picture, at most
+ * @quality: of the JPEG, 1 to 100
+ * @colours: number of the colour map of pictures with one channel
  * @crop: the part that is shown; width 0: all of the frame
  * @values: the part whose samples are added to the header as numbers, 16384 at
  *   most; width 0: none
- * @profile: the samples that are nearest to this line are added to the header
- * @n_points: points of the profile, at most 4096; 0: no profile
  * @region: the part whose statistics and histogram are added; width 0: all
- * @n_bins: bins of the histogram, at most 1024; 0: no statistics
- * @n_slices: frame k is slice k modulo this of a volume, at most 65535; 0:
- *   single frames
- * @section: number of what is shown of a volume:
- *   gst_imaging_view_find_section()
+ * @n_bins: "histogram": its bins, at most 1024; 0: no statistics
+ * @n_slices: "volume": frame k is slice k modulo this, at most 65535; 0: single
+ *   frames
+ * @section: number of what is shown of a volume
  * @place: the number of the frame, row or column of the section
  *
- * What a viewer asks for.
+ * What a viewer asks for. gst_imaging_view_settings_describe() has the names,
+ * limits and defaults.
  */
 typedef struct _GstImagingViewSettings {
-  gdouble rate;
-  guint width, height, quality;
-  gdouble window, level, clip;
-  guint colours;
-  GstImagingViewRectangle crop;
-  GstImagingViewRectangle values;
+  gdouble rate, window, level, clip;
   GstImagingViewLine profile;
-  guint n_points;
-  GstImagingViewRectangle region;
-  guint n_bins;
-  guint n_slices, section, place;
+  guint width, height, quality, colours;
+  GstImagingViewRectangle crop, values, region;
+  guint n_bins, n_slices, section, place;
 } GstImagingViewSettings;
 
 /**
@@ -85,22 +79,36 @@ GST_IMAGING_API
 void gst_imaging_view_settings_init (GstImagingViewSettings *self);
 
 /**
- * gst_imaging_view_settings_get_limits:
- * @member: "rate", "width", "height", "quality", "window", "level", "clip",
- *   "colours", "values" (samples), "n_points", "n_bins", "n_slices" or
- * "section"
- * @minimum: (out): the smallest number that it can be
- * @maximum: (out): the largest one
+ * gst_imaging_view_settings_describe:
  *
- * The limits that gst_imaging_view_settings_check() applies, for front ends.
- * @window and @level can also be NaN.
+ * The settings as JSON: an array of objects with `name`, `type`, `minimum`,
+ * `maximum` and `default`. A type is "int", "double", "enum", "rectangle" (x,
+ * y, width, height; its limits are of samples) or "line" (x0, y0, x1, y1). A
+ * default of null is none: NaN, or all of the frame. Choices of an enumeration
+ * are in `values`, with `nick`; colour maps with `table`: 256 times the bytes
+ * R, G, B in Base64, from the lowest to the highest sample of the window;
+ * sections with `label`, `blurb`, `axes` ("x", "y" and "z", that of the slices,
+ * along x and y of the picture) and `place`, the axis of the place.
  *
- * Returns: %FALSE if no member with limits has this name; the numbers are 0
- * then
+ * Returns: (transfer full): JSON
  */
 GST_IMAGING_API
-gboolean gst_imaging_view_settings_get_limits (
-    const gchar *member, gdouble *minimum, gdouble *maximum);
+gchar *gst_imaging_view_settings_describe (void);
+
+/**
+ * gst_imaging_view_settings_set:
+ * @name: of gst_imaging_view_settings_describe()
+ * @text: (nullable): a number, four with commas between them, or a choice;
+ *   %NULL: the default
+ * @error: why it is no value of this setting
+ *
+ * Sets one member.
+ *
+ * Returns: %FALSE with @error set; nothing has changed then
+ */
+GST_IMAGING_API
+gboolean gst_imaging_view_settings_set (GstImagingViewSettings *self,
+    const gchar *name, const gchar *text, GError **error);
 
 /**
  * gst_imaging_view_settings_check:

@@ -931,6 +931,23 @@ CHECK_TEST (test_actions_call_their_handlers)
   fail_unless_equals_int (n_captured, 0);
 }
 
+/* A number would be taken for the pointer of a text. */
+CHECK_TEST (test_actions_take_no_arguments_of_other_kinds)
+{
+  static const GstImagingAction wrong[] = {
+      {"move", G_CALLBACK (g_object_ref), G_TYPE_NONE,
+          {{"by", GST_IMAGING_KIND_DOUBLE}}, {NULL}, "Moves"},
+      {NULL},
+  };
+  GstElementClass *klass = g_type_class_ref (GST_TYPE_PIPELINE);
+
+  g_test_expect_message (NULL, G_LOG_LEVEL_CRITICAL, "*actions_install*kinds*");
+  gst_imaging_actions_install (G_OBJECT_CLASS (klass), wrong);
+  g_test_assert_expected_messages ();
+  fail_if (g_signal_lookup ("move", GST_TYPE_PIPELINE));
+  g_type_class_unref (klass);
+}
+
 /* --- two threads ---------------------------------------------------------- */
 
 typedef struct {

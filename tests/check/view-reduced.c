@@ -307,7 +307,8 @@ small_picture_of (
   wanted.width = wanted.height = 12;
   wanted.quality = 100;
   wanted.clip = 0;
-  wanted.colours = (guint) gst_imaging_view_find_colours (colours);
+  fail_unless (
+      gst_imaging_view_settings_set (&wanted, "colours", colours, NULL));
   message = message_of (sample, &wanted);
   header = g_strndup ((const gchar *) g_bytes_get_data (message, NULL) + 4,
       GST_READ_UINT32_LE (g_bytes_get_data (message, NULL)));

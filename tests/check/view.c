@@ -80,6 +80,16 @@ set (GstImagingView *view)
       error ? error->message : "");
 }
 
+/* Of @wanted, by name */
+static void
+want (const gchar *name, const gchar *text)
+{
+  GError *error = NULL;
+
+  fail_unless (gst_imaging_view_settings_set (&wanted, name, text, &error),
+      "%s", error ? error->message : "");
+}
+
 static void
 set_rate (GstImagingView *view, gdouble rate)
 {
@@ -98,7 +108,7 @@ static void
 set_volume (GstImagingView *view, guint n, const gchar *section, guint place)
 {
   wanted.n_slices = n;
-  wanted.section = (guint) gst_imaging_view_find_section (section);
+  want ("section", section);
   wanted.place = place;
   set (view);
 }
@@ -202,8 +212,7 @@ CHECK_TEST (test_samples_and_window)
   wanted.window = 100;
   wanted.level = 50;
   wanted.crop = (GstImagingViewRectangle){1, 0, 2, 2};
-  fail_unless (gst_imaging_view_find_colours ("rainbow") == -1);
-  wanted.colours = (guint) gst_imaging_view_find_colours ("viridis");
+  want ("colours", "viridis");
   set_values (view, 0, 0, 0, 0);
   header = picture_of (view, buffer_of (samples, sizeof (samples), 43));
   check_has (header, "\"width\":2,\"height\":2,\"source\":[4,2],"
@@ -239,10 +248,9 @@ CHECK_TEST (test_whole_numbers_of_64_bits)
   for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
     gchar *header;
 
-    wanted.section = (guint) gst_imaging_view_find_section (sections[i]);
+    want ("section", sections[i]);
     wanted.n_slices = i > 0 ? 1 : 0;
     wanted.profile = (GstImagingViewLine){1, 0, 0, 1};
-    wanted.n_points = 2;
     set_values (view, 0, 0, 2, 2);
     header = picture_of (view, buffer_of (samples, sizeof (samples), i));
     check_has (header, of_sections[i]);
@@ -844,17 +852,14 @@ CHECK_TEST (test_ends_of_64_bits)
 CHECK_TEST (test_profiles)
 {
   static const struct {
-    GstImagingViewLine line;
-    guint n_points;
-    const gchar *samples;
+    const gchar *line, *samples;
   } cases[] = {
-      {{0, 1, 3, 1}, 4096, "[5,60,70,8]"},
-      {{2, 0, 2, 1}, 4096, "[3,70]"},
-      {{3, 1, 0, 0}, 4096, "[8,70,2,1]"}, /* along the longer side */
-      {{-1, 0, 4, 0}, 4096, "[null,1,2,3,4,null]"},
-      {{0, 0, 3, 0}, 2, "[1,4]"},
-      {{1, 1, 1, 1}, 4096, "[60]"},
-      {{-1e300, 0, 1e300, 0}, 3, "[null,1,null]"},
+      {"0,1,3,1", "[5,60,70,8]}"},
+      {"2,0,2,1", "[3,70]}"},
+      {"3,1,0,0", "[8,70,2,1]}"}, /* along the longer side */
+      {"-1,0,4,0", "[null,1,2,3,4,null]}"},
+      {"1,1,1,1", "[60]}"},
+      {"-2147483648,0,2147483648,0", "[null,null,"},
   };
   const guint16 samples[] = {1, 2, 3, 4, 5, 60, 70, 8};
   GstImagingView *view;
@@ -863,11 +868,11 @@ CHECK_TEST (test_profiles)
   view = view_of_src (1);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *words =
-        g_strdup_printf ("\"samples\":%s}", cases[i].samples);
+        g_strdup_printf ("\"profile\":{\"line\":[%s],\"samples\":%s",
+            cases[i].line, cases[i].samples);
     g_autofree gchar *header = NULL;
 
-    wanted.profile = cases[i].line;
-    wanted.n_points = cases[i].n_points;
+    want ("profile", cases[i].line);
     set (view);
     header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
     check_has (header, words);
@@ -899,75 +904,128 @@ CHECK_TEST (test_the_full_range_is_that_of_all_samples)
   close_pads ();
 }
 
+static void
+check_pixels (const gchar *header, gconstpointer bytes, gsize n)
+{
+  g_autofree gchar *text = g_base64_encode (bytes, n);
+  g_autofree gchar *words = g_strdup_printf ("\"pixels\":\"%s\"", text);
+
+  check_has (header, words);
+}
+
+/* As the picture has them before it is a JPEG. A window of 0 is a threshold. */
+CHECK_TEST (test_pixels_of_samples)
+{
+  const guint16 samples[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  const guint8 grey[] = {0, 0, 0, 0, 255, 255, 255, 255};
+  guint8 rgb[24]; /* a row of slice 0, and one of slice 1, which is not seen */
+  GstImagingView *view;
+  gchar *header;
+
+  open_pads (GREY16);
+  view = view_of_src (1);
+  want ("window", "0");
+  want ("level", "3");
+  set_values (view, 0, 0, 9, 9);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  check_pixels (header, grey, sizeof (grey));
+  g_free (header);
+
+  want ("colours", "viridis");
+  want ("window", "4");
+  want ("level", "2");
+  set_volume (view, 2, "row", 0);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  memcpy (rgb, "\x44\x01\x54\x3b\x52\x8b\x20\x90\x8c\x5c\xc9\x63", 12);
+  memset (rgb + 12, 0, 12);
+  check_pixels (header, rgb, sizeof (rgb));
+  g_free (header);
+
+  set_values (view, 0, 0, 3, 2); /* not the part of the picture */
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  check_has (header, "\"pixels\":null");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
 /* A setting out of its range names the member, and changes nothing. */
 CHECK_TEST (test_settings_are_checked)
 {
-  static const gchar *const names[] = {"rate", "width", "height", "quality",
-      "window", "level", "clip", "colours", "values", "profile", "n_points",
-      "n_bins", "n_slices", "section"};
+  static const struct {
+    const gchar *name, *good, *bad;
+  } cases[] = {
+      {"rate", "0.5", "nan"},
+      {"rate", "1000", "1000.1"},
+      {"width", "1", "0"},
+      {"width", "1", "1.5"},
+      {"height", "16384", "16385"},
+      {"quality", "100", "101"},
+      {"window", "nan", "-1"},
+      {"window", "0", "inf"},
+      {"level", "-1e300", "inf"},
+      {"clip", "49", "50"},
+      {"colours", "blue-red", "rainbow"},
+      {"crop", "0,1,2,3", "0,1,2"},
+      {"crop", "0,1,2,3", "0,1,-2,3"},
+      {"crop", "0,1,2,3", "0,1,2,3e9"},
+      {"values", "0,0,128,128", "0,0,129,128"},
+      {"profile", "0,-1,2.5,0", "0,0,nan,0"},
+      {"profile", "0,-1,2.5,0", "0,0,1e10,0"},
+      {"region", "5,6,7,8", "5,6,7,8,9"},
+      {"histogram", "1024", "1025"},
+      {"volume", "65535", "65536"},
+      {"section", "max-row", "5"},
+      {"place", "2147483647", "2147483648"},
+      {"place", "7", ""},
+  };
 
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    GstImagingViewSettings s;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GstImagingViewSettings s, before;
     g_autoptr (GError) error = NULL;
 
     gst_imaging_view_settings_init (&s);
-    fail_unless (gst_imaging_view_settings_check (&s, NULL));
-    s.rate = i == 0 ? (gdouble) NAN : 30;
-    s.width = i == 1 ? 0 : 640;
-    s.height = i == 2 ? 16385 : 480;
-    s.quality = i == 3 ? 101 : 85;
-    s.window = i == 4 ? -1 : 1;
-    s.level = i == 5 ? (gdouble) INFINITY : (gdouble) NAN;
-    s.clip = i == 6 ? 50 : 49;
-    s.colours = i == 7 ? 6 : 5;
-    s.values.width = s.values.height = i == 8 ? 129 : 128;
-    s.profile.y1 = i == 9 ? (gdouble) NAN : 0;
-    s.n_points = i == 10 ? 4097 : 4096;
-    s.n_bins = i == 11 ? 1025 : 1024;
-    s.n_slices = i == 12 ? 65536 : 65535;
-    s.section = i == 13 ? 6 : 5;
-    fail_if (gst_imaging_view_settings_check (&s, &error));
     fail_unless (
-        g_str_has_prefix (error->message, names[i]), "%s", error->message);
+        gst_imaging_view_settings_set (&s, cases[i].name, cases[i].good, NULL));
+    fail_unless (gst_imaging_view_settings_check (&s, NULL));
+    before = s;
+    fail_if (gst_imaging_view_settings_set (
+        &s, cases[i].name, cases[i].bad, &error));
+    fail_unless (
+        g_str_has_prefix (error->message, cases[i].name), "%s", error->message);
+    fail_unless (memcmp (&s, &before, sizeof (s)) == 0);
+    fail_unless (gst_imaging_view_settings_set (&s, cases[i].name, NULL, NULL));
+    gst_imaging_view_settings_init (&before);
+    fail_unless (memcmp (&s, &before, sizeof (s)) == 0, "%s", cases[i].name);
   }
+  fail_if (gst_imaging_view_settings_set (&wanted, "depth", "1", NULL));
 }
 
-CHECK_TEST (test_limits_of_settings_are_told)
+/* Also without the setter. */
+CHECK_TEST (test_structures_are_checked)
 {
-  gdouble low, high;
+  GstImagingViewSettings s;
+  g_autoptr (GError) error = NULL;
 
-  fail_unless (gst_imaging_view_settings_get_limits ("clip", &low, &high));
-  fail_unless (low == 0 && high == 49);
-  fail_unless (gst_imaging_view_settings_get_limits ("n_bins", &low, &high));
-  fail_unless (low == 0 && high == 1024);
-  fail_if (gst_imaging_view_settings_get_limits ("n_bin", &low, &high));
-  fail_unless (low == 0 && high == 0);
-  fail_unless (gst_imaging_view_settings_get_limits ("colours", &low, &high));
-  fail_unless (gst_imaging_view_get_colours_name ((guint) high) != NULL);
-  fail_unless (gst_imaging_view_get_colours_name ((guint) high + 1) == NULL);
+  gst_imaging_view_settings_init (&s);
+  s.section = 6;
+  fail_if (gst_imaging_view_settings_check (&s, &error));
+  fail_unless (
+      g_str_has_prefix (error->message, "section of"), "%s", error->message);
 }
 
-/* 256 colours of each map, and that of a NaN. */
-CHECK_TEST (test_colour_maps_are_listed)
+CHECK_TEST (test_settings_are_described)
 {
-  const gchar *name;
+  g_autofree gchar *json = gst_imaging_view_settings_describe ();
 
-  for (guint i = 0; (name = gst_imaging_view_get_colours_name (i)); i++) {
-    g_autoptr (GBytes) bytes = gst_imaging_view_get_colours (i);
-    gsize size;
-    const guint8 *c = g_bytes_get_data (bytes, &size);
-
-    fail_unless_equals_int (gst_imaging_view_find_colours (name), (gint) i);
-    fail_unless_equals_int (size, 257 * 3);
-    for (guint k = 0; k < 256; k++) /* no map has the colour of a NaN */
-      fail_if (memcmp (c + 3 * k, c + 3 * 256, 3) == 0 && i > 0, "%s", name);
-    if (i == 0)
-      fail_unless (c[3 * 77] == 77 && c[3 * 77 + 1] == 77 && c[768] == 0x60);
-    if (strcmp (name, "viridis") == 0) /* the first, middle and last of it */
-      fail_unless (memcmp (c, "\x44\x01\x54", 3) == 0 &&
-                   memcmp (c + 255 * 3, "\xfd\xe7\x25", 3) == 0);
-  }
-  fail_unless (gst_imaging_view_get_colours (99) == NULL);
+  check_has (json, "{\"name\":\"clip\",\"type\":\"double\",\"minimum\":0,"
+                   "\"maximum\":49,\"default\":0.5}");
+  check_has (json, "{\"name\":\"values\",\"type\":\"rectangle\","
+                   "\"minimum\":0,\"maximum\":16384,\"default\":null}");
+  check_has (json, "\"default\":\"grey\",\"values\":[{\"nick\":\"grey\","
+                   "\"table\":\"AAAAAQEBAgIC");
+  check_has (json, "{\"nick\":\"row\",\"label\":\"Row\",\"blurb\":\"One row of "
+                   "every slice\",\"axes\":\"xz\",\"place\":\"y\"}");
 }
 
 /* Also through the ghost pad of a bin. Other elements behind the pad have none.
@@ -1066,7 +1124,6 @@ CHECK_TEST (test_what_is_no_picture)
       strstr (error->message, "text/csv") != NULL, "%s", error->message);
   g_clear_error (&error);
   fail_unless (gst_imaging_view_take (view, &error) == NULL && !error);
-  fail_unless (gst_imaging_view_find_section ("corner") == -1);
   g_object_unref (view);
   close_pads ();
 }
@@ -1199,7 +1256,6 @@ CHECK_TEST (test_slices_that_nobody_has_seen)
     view = view_of_src (1);
     wanted.n_bins = 4;
     wanted.profile = (GstImagingViewLine){0, 0, 0, 1};
-    wanted.n_points = 8;
     set_values (view, 0, 0, 9, 9);
     set_volume (view, 4, cases[i].section, 0);
     header = picture_of (view, buffer_of (samples, sizeof (samples), 0));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Functions of the panel's page that compute or draw, in a headless Chromium: against the C library and numbers known beforehand."""
+import base64
 import json
 import os
 import sys
@@ -28,7 +29,7 @@ class Functions(unittest.TestCase):
         cls.addClassCleanup(cls.browser.close)
         cls.browser.driver.get(served.address + "static/icon.svg")
         cls.browser.driver.get(served.address + "api/health")  # an empty page of the same origin
-        cls.run_in(cls, "colours.js", "return fetch('/api/state').then((r) => r.json()).then((state) => m.learn(state.view.colours))")
+        cls.run_in(cls, "colours.js", "return fetch('/api/state').then((r) => r.json()).then((state) => m.learn(state.view.colours.values))")
 
     def run_in(self, module, body, *arguments):
         found = self.browser.driver.execute_async_script(IN_MODULE % body, module, *arguments)
@@ -37,21 +38,26 @@ class Functions(unittest.TestCase):
         return found
 
     def test_colours_are_those_of_the_library(self):
-        """All maps, by name, and with the colour of a NaN."""
         from gi.repository import GstImaging
 
-        names = self.run_in("colours.js", "return m.names()")
-        self.assertEqual(len(names), 6)
-        for n, name in enumerate([*names, None]):
-            self.assertEqual(GstImaging.View.get_colours_name(n), name)
-        for n, name in enumerate(names):
-            table = self.run_in("colours.js", f"return m.table({name!r})")
-            self.assertEqual(bytes(sum(table, [])), GstImaging.View.get_colours(n).get_data(), name)
-        self.assertEqual(self.run_in("colours.js", "return m.lookup(m.table('viridis'), NaN, 0, 1)"), self.run_in("colours.js", "return m.table('viridis')[256]"))
+        told = next(told for told in json.loads(GstImaging.ViewSettings.describe()) if told["name"] == "colours")["values"]
+        for choice in told:
+            table = self.run_in("colours.js", f"return m.table({choice['nick']!r})")
+            self.assertEqual(bytes(sum(table, [])), base64.b64decode(choice["table"]), choice["nick"])
+        self.assertEqual(len(told), 6)
 
-    def test_lookup(self):
-        found = self.run_in("colours.js", "const t = m.table('grey'); return [-1, 0, 2.5, 5, 10, 11, null, NaN, Infinity, -Infinity].map((v) => m.lookup(t, v, 0, 10)[0])")
-        self.assertEqual(found, [0, 0, 64, 128, 255, 255, 0, 96, 255, 0])
+    def test_pixels_have_the_colours_of_the_library(self):
+        """In grey or in R, G, B, without what a JPEG makes of them."""
+        body = PIXEL + """const canvas = document.createElement("canvas");
+          [canvas.width, canvas.height] = [40 * devicePixelRatio, 10 * devicePixelRatio];
+          const c = canvas.getContext("2d");
+          c.scale(devicePixelRatio, devicePixelRatio);
+          const view = {scale: 20, scaleY: 10, point: ([x, y]) => [20 * x, 10 * y], hasNumbers: false};
+          return [[7, 250], [1, 2, 3, 4, 5, 6]].map((bytes) => {
+            m.draw(c, view, {bitmap: null, header: {crop: [0, 0, 2, 1], channels: 1, pixels: btoa(String.fromCharCode(...bytes))}});
+            return [10, 30].map((x) => pixel(canvas, x, 5));
+          })"""
+        self.assertEqual(self.run_in("pixels.js", body), [[[7, 7, 7, 255], [250, 250, 250, 255]], [[1, 2, 3, 255], [4, 5, 6, 255]]])
 
     def test_numbers(self):
         values = {0: "0", 12: "12", 1.234567: "1.2346", -0.5: "-0.5", 1e-5: "1.00e-5", 123456789.5: "1.23e+8", 1e12: "1.00e+12"}
@@ -82,50 +88,49 @@ class Functions(unittest.TestCase):
         self.assertEqual(self.run_in("dom.js", "return [m.real(null, 7), m.real({unit: 'px'}, 7)]"), [7, 7])
 
     def test_ends_of_the_range_are_marked(self):
-        body = """const of = (type, scale, unit = "dB") => ({header: {type, quantity: {scale, offset: -10, unit}}, scaled: m.View.prototype.scaled});
-          const text = (view, sample) => m.View.prototype.quantity.call(view, sample);
-          const plain = {header: {type: "u8", quantity: null}, scaled: m.View.prototype.scaled};
+        body = """const of = (type, scale, unit = "dB") => ({type, quantity: {scale, offset: -10, unit}});
+          const text = m.quantity;
+          const plain = {type: "u8", quantity: null};
           return [text(of("u8", 0.2), 0), text(of("u8", 0.2), 1), text(of("u8", 0.2), 255), text(of("u8", -0.2), 0), text(of("u8", -0.2), 255),
             text(of("u16", 0.2), 255), text(of("u16", 0.2), 65535), text(of("f32", 0.2), 0), text(plain, 255)]"""
-        self.assertEqual(self.run_in("view.js", body), ["≤ -10 dB", "-9.8 dB", "≥ 41 dB", "≥ -10 dB", "≤ -61 dB", "41 dB", "≥ 13097 dB",
+        self.assertEqual(self.run_in("samples.js", body), ["≤ -10 dB", "-9.8 dB", "≥ 41 dB", "≥ -10 dB", "≤ -61 dB", "41 dB", "≥ 13097 dB",
                                                         "-10 dB", "255"])
 
     def test_clipped_samples_of_a_camera_are_marked(self):
-        body = """const text = (header, sample) => m.View.prototype.quantity.call({header, scaled: m.View.prototype.scaled}, sample);
+        body = """const text = m.quantity;
           const of = (type, bits) => ({type, bits, quantity: null});
           return [text(of("u16", 12), 4094), text(of("u16", 12), 4095), text(of("u16", 12), 5000), text(of("u16", 0), 4095), text(of("u8", 12), 255),
             text(of("u16", 14), 16383), text(of("f32", 12), Infinity)]"""
-        self.assertEqual(self.run_in("view.js", body), ["4094", "≥ 4095", "≥ 5000", "4095", "255", "≥ 16383", "inf"])
+        self.assertEqual(self.run_in("samples.js", body), ["4094", "≥ 4095", "≥ 5000", "4095", "255", "≥ 16383", "inf"])
 
     def test_samples_and_points(self):
-        view = "const v = {inner: {x: 52, y: 8}, scale: 4, scaleY: 2, x: 10, y: -3}; const p = m.View.prototype; "
-        self.assertEqual(self.run_in("view.js", view + "return [p.sample.call(v, [52, 8]), p.sample.call(v, [60, 20]), p.point.call(v, [12, 3])]"),
+        view = "const v = {inner: {x: 52, y: 8}, scale: 4, scaleY: 2, x: 10, y: -3}; const p = m.Plane.prototype; "
+        self.assertEqual(self.run_in("plane.js", view + "return [p.sample.call(v, [52, 8]), p.sample.call(v, [60, 20]), p.point.call(v, [12, 3])]"),
                          [[10, -3], [12, 3], [60, 20]])
 
     def test_value_of_a_part(self):
         body = """const header = {values: {crop: [5, 7, 2, 2], samples: [[1, 2], [3, 4]]}};
-          return [[5, 7], [6, 7], [5, 8], [6, 8], [7, 7], [4, 7], [5, 9]].map(([x, y]) => m.View.prototype.value(x, y, header) ?? null)"""
-        self.assertEqual(self.run_in("view.js", body), [1, 2, 3, 4, None, None, None])
+          return [[5, 7], [6, 7], [5, 8], [6, 8], [7, 7], [4, 7], [5, 9]].map(([x, y]) => m.sampleAt(header, x, y) ?? null)"""
+        self.assertEqual(self.run_in("samples.js", body), [1, 2, 3, 4, None, None, None])
 
     def test_pixels_of_two_kinds_are_oblong(self):
-        body = """const get = Object.getOwnPropertyDescriptor(m.View.prototype, "oblong").get;
+        body = """const get = Object.getOwnPropertyDescriptor(m.Plane.prototype, "oblong").get;
           const axis = (name, unit, step = 1) => ({name, unit, step});
           return [[axis("lateral", "pixel"), axis("depth", "pixel")], [axis("lateral", "um"), axis("depth", "um")],
-            [axis("lateral", "um"), axis("depth", "um", 3)], [null, null]].map((axes) => get.call({header: {axes}, settings: {section: "live"}}))"""
-        self.assertEqual(self.run_in("view.js", body), [True, False, True, False])
+            [axis("lateral", "um"), axis("depth", "um", 3)], [null, null]].map((axes) => get.call({header: {axes}, section: {axes: "xy"}}))"""
+        self.assertEqual(self.run_in("plane.js", body), [True, False, True, False])
 
     def test_samples_of_several_channels(self):
         """Components have their names; a quantity has its unit in each channel."""
-        body = """const of = (header) => ({header, scaled: m.View.prototype.scaled});
-          const text = (header, sample) => m.View.prototype.quantity.call(of(header), sample);
+        body = """const text = m.quantity;
           return [text({type: "u8", components: ["Y", "U", "V"], quantity: null}, [16, 128, 240]),
             text({type: "f32", components: null, quantity: {scale: 0.5, offset: 1, unit: "rad"}}, [1, NaN, 3]),
             text({type: "u16", components: ["R", "G", "B", "A"], quantity: null}, [0, 65535, 7, 1])]"""
-        self.assertEqual(self.run_in("view.js", body), ["Y 16, U 128, V 240", "1.5, NaN, 2.5 rad", "R 0, G 65535, B 7, A 1"])
+        self.assertEqual(self.run_in("samples.js", body), ["Y 16, U 128, V 240", "1.5, NaN, 2.5 rad", "R 0, G 65535, B 7, A 1"])
 
     def test_an_ascan_is_along_the_depth_in_every_section(self):
         """Of a section whose rows are slices, it is a line of the slice there."""
-        body = """const view = (section) => ({source: [400, 6], description: {width: 400, height: 1024}, settings: {section},
+        body = """const view = (section) => ({source: [400, 6], description: {width: 400, height: 1024}, section: {axes: section.endsWith("row") ? "xz" : "xy"},
             cut: {section: section === "live" ? "frame" : section, place: 3, volume: section === "live" ? 0 : 6}});
           return ["live", "frame", "row", "column", "max-row"].map((section) => {
             const { x, height, cut } = m.lineAt(view(section), [7, 5], 1000);
@@ -137,12 +142,12 @@ class Functions(unittest.TestCase):
     def test_the_first_ascan_is_of_the_first_view(self):
         """Whichever view has its picture first: an A-scan of en face or of rows of slices is none."""
         body = """const asked = [];
-          const view = (pad, section, source) => ({pad, source, header: null, overlays: [], description: {width: 400, height: 1024}, settings: {section},
+          const view = (pad, section, source) => ({pad, source, header: null, overlays: [], description: {width: 400, height: 1024}, section: {axes: section === "row" ? "xz" : "xy"},
             cut: {section: "frame", place: 0, volume: 0}, draw() {}, layers: []});
           const shown = [view("oct.enface", "live", [400, 6]), view("oct.src", "live", [400, 1024]), view("oct.src", "row", [400, 6])];
           const element = {name: "oct", element: "octbscan", ours: true, results: "oct", properties: [],
             display: {plots: ["A-scan"], first: [], arrows: null, invalid: 0, progress: null}};
-          const host = {link: {ask: async (command, values) => asked.push([command, values.crop])}, numbers: [7, 8], shown: () => shown, limits: () => ({values: [0, 16384]}),
+          const host = {link: {ask: async (command, values) => asked.push([command, values.crop])}, numbers: [7, 8], shown: () => shown, settings: () => ({values: {maximum: 16384}}),
             elementOf: () => element};
           const results = new m.Results(host, document.createElement("div"));
           const crops = () => asked.filter(([command]) => command === "view").map(([, crop]) => crop);

@@ -40,9 +40,9 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import graph, guard, gvalue, kinds, metrics, outputs, presets, recording, results, spread, values
+    from gst_imaging.panel import graph, guard, gvalue, kinds, metrics, outputs, presets, recording, results, spread, values, view
     from gst_imaging.panel.client import Client
-    from gst_imaging.panel.elements import TEXTS, Element
+    from gst_imaging.panel.elements import Element
     from gst_imaging.panel.files import MAX_ENTRIES, Files
     from gst_imaging.panel.guard import Connections
     from gst_imaging.panel.panel import Panel as PanelOf
@@ -254,18 +254,15 @@ class Paths(unittest.TestCase):
         self.assertGreater(n, 8)
 
     def test_each_text_of_our_elements_is_known(self):
-        """One that names a file, and is not checked, would let a browser read and write anywhere."""
-        known, n = set(TEXTS), 0
+        """One that names a file, and is not declared as a path, would let a browser read and write anywhere."""
+        n = 0
         for element in our_elements():
             for name, described in element.properties.items():
                 if described["type"] != "string" or described["when"] == "read" or described.get("others"):
                     continue
-                self.assertEqual(element.names_files(name), (element.factory, name) not in TEXTS)
-                names_no_file = re.search("(?i)folder|its file|path of|file to|array file", described["blurb"]) is None
-                self.assertEqual(names_no_file, (element.factory, name) in TEXTS, f"{element.factory}.{name}: {described['blurb']}")
-                known.discard((element.factory, name))
+                names_file = re.search("(?i)folder|its file|path of|file to|array file", described["blurb"]) is not None
+                self.assertEqual(element.names_files(name), names_file, f"{element.factory}.{name}: {described['blurb']}")
                 n += 1
-        self.assertEqual(known, set())
         self.assertGreater(n, 9)
 
 
@@ -406,9 +403,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             for command in "record", "snapshot":
                 for path in "f3.npy", "f%d.npy":
-                    reply = await ask(ws, do=command, view="sharp.src", path=path, **({"frames": 1} if command == "record" else {}))
+                    reply = await ask(ws, do=command, pad="sharp.src", path=path, **({"frames": 1} if command == "record" else {}))
                     self.assertIn("could replace", str(reply))
-            self.assertIn("result", await ask(ws, do="snapshot", view="sharp.src", path="g3.npy"))
+            self.assertIn("result", await ask(ws, do="snapshot", pad="sharp.src", path="g3.npy"))
         with open(link, "rb") as file:
             self.assertEqual(file.read(), before)
 
@@ -576,15 +573,15 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             for command in "record", "snapshot":
                 for path in "old.npy", "s%d.npy":
-                    reply = await ask(ws, do=command, view="sharp.src", path=path)
+                    reply = await ask(ws, do=command, pad="sharp.src", path=path)
                     self.assertEqual((reply["ok"], reply["status"], reply.get("exists")), (False, 409, True), reply)
                 for path in "", ".", self.data:
-                    reply = await ask(ws, do=command, view="sharp.src", path=path, replace=True)
+                    reply = await ask(ws, do=command, pad="sharp.src", path=path, replace=True)
                     self.assertEqual((reply["ok"], reply["status"]), (False, 400), reply)
             self.assertEqual(len(np.load(os.path.join(self.data, "old.npy"))), 3)
-            self.assertTrue((await ask(ws, do="snapshot", view="sharp.src", path="old.npy", replace=True))["ok"])
+            self.assertTrue((await ask(ws, do="snapshot", pad="sharp.src", path="old.npy", replace=True))["ok"])
             self.assertEqual(np.load(os.path.join(self.data, "old.npy")).shape[-2:], (48, 64))
-            reply = await ask(ws, do="snapshot", view="sharp.src", path="t%03d.npy")
+            reply = await ask(ws, do="snapshot", pad="sharp.src", path="t%03d.npy")
             self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
             self.assertTrue(os.path.exists(reply["result"]["path"]))
 
@@ -598,14 +595,14 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 2)
             for command in "record", "snapshot":
                 for path, there in ("x.npy", "x-flags.npy"), ("s%04d.npy", "s0001-flags.npy"), ("e.pfm", "e-flags.npy"):
-                    reply = await ask(ws, do=command, view="slopes.src", path=path)
+                    reply = await ask(ws, do=command, pad="slopes.src", path=path)
                     self.assertEqual((reply.get("status"), reply.get("exists")), (409, True), reply)
                     self.assertIn(f"There is {there} already", reply["error"])
-            self.assertTrue((await ask(ws, do="snapshot", view="ao.src", path="x.npy"))["ok"])
+            self.assertTrue((await ask(ws, do="snapshot", pad="ao.src", path="x.npy"))["ok"])
             self.assertEqual(np.load(os.path.join(self.data, "x-flags.npy")).tolist(), [[5] * 4] * 9)
-            self.assertTrue((await ask(ws, do="record", view="slopes.src", path="x.npy", replace=True))["ok"])
+            self.assertTrue((await ask(ws, do="record", pad="slopes.src", path="x.npy", replace=True))["ok"])
             # what runs is not replaced either
-            reply = await ask(ws, do="snapshot", view="ao.src", path="x-flags.npy", replace=True)
+            reply = await ask(ws, do="snapshot", pad="ao.src", path="x-flags.npy", replace=True)
             self.assertIn("is being recorded", reply.get("error", ""))
             await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
             n = (await ask(ws, do="record-stop"))["result"]["frames"]
@@ -648,7 +645,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="call", element="ao", action="capture-reference", arguments=[2, "march.npy"], replace=1)
             self.assertEqual(reply["status"], 400)
             for path in ".x.npy", "s%5d.png":
-                self.assertFalse((await ask(ws, do="snapshot", view="ao.src", path=path, replace=True))["ok"])
+                self.assertFalse((await ask(ws, do="snapshot", pad="ao.src", path=path, replace=True))["ok"])
             for name in "march.npy", "grid.npy", ".bashrc":
                 with open(os.path.join(self.data, name), encoding="utf-8") as file:
                     self.assertEqual(file.read(), "precious")
@@ -684,11 +681,11 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         served = self.serve(f"picturesrc name=source location={played} loop=true framerate=100/1 ! shcentroid name=ao columns=2 rows=2"
                             " pitch-x=20 pitch-y=20 ! fakesink sync=true")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
-            self.assertTrue((await ask(ws, do="record", view="ao.src", path="r.npy"))["ok"])
+            self.assertTrue((await ask(ws, do="record", pad="ao.src", path="r.npy"))["ok"])
             for path in "played.npy", "r.npy":
                 for command in ({"do": "call", "element": "ao", "action": "capture-dark", "arguments": [1, path]},
                                 {"do": "set", "element": "ao", "values": {"find-grid-location": path}},
-                                {"do": "snapshot", "view": "ao.src", "path": path, "replace": True}):
+                                {"do": "snapshot", "pad": "ao.src", "path": path, "replace": True}):
                     reply = await ask(ws, **command)
                     self.assertEqual((reply["ok"], reply.get("status")), (False, 409), reply)
             self.assertTrue((await ask(ws, do="call", element="ao", action="capture-dark", arguments=[1, "dark.npy"]))["ok"])
@@ -700,7 +697,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         """A limit of the size of a file takes the place of the disk."""
         served = self.serve(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, 64 * 1024)))
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
-            await ws.send_json({"do": "record", "view": "sharp.src", "path": "r.npy"})
+            await ws.send_json({"do": "record", "pad": "sharp.src", "path": "r.npy"})
             told = await receive(ws, lambda m: m["type"] == "message" and m["severity"] == "error")
         n = int(re.search("after ([0-9]+) frames", told["text"])[1])
         self.assertEqual(n, len(np.load(os.path.join(self.data, "r.npy"))))
@@ -709,9 +706,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         served = self.serve()
         async with aiohttp.ClientSession() as session:
             async def count():
-                async with session.post(served.root + "/api/snapshot", json={"view": "sharp.src", "path": "no.folder/x.npy"}) as answer:
+                async with session.post(served.root + "/api/snapshot", json={"pad": "sharp.src", "path": "no.folder/x.npy"}) as answer:
                     self.assertEqual(answer.status, 404)
-                async with session.post(served.root + "/api/snapshot", json={"view": "sharp.src", "path": "x.xyz"}) as answer:
+                async with session.post(served.root + "/api/snapshot", json={"pad": "sharp.src", "path": "x.xyz"}) as answer:
                     self.assertGreaterEqual(answer.status, 400)
                 await asyncio.sleep(0.1)
                 return len(os.listdir(f"/proc/{served.process.pid}/fd"))
@@ -804,7 +801,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                     json.dump({"elements": [{"name": "x", "settings": {}}, {"name": "y", "settings": {"bit-depth": "14"}}]}, file)
             served = Served(self.folder, words)
             async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
-                views = (await receive(ws, lambda m: m["type"] == "state"))["views"]
+                views = (await receive(ws, lambda m: m["type"] == "state"))["pads"]
             served.end()
             found = {view["pad"]: view["bit-depth"] for view in views}
             self.assertEqual({pad: found[pad] for pad in expected}, expected, words)
@@ -949,6 +946,31 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             n = int.from_bytes(message.data[:4], "little")
             self.assertEqual(len(json.loads(message.data[4:4 + n])["profile"]["samples"]), 4096)
 
+    def test_each_member_of_the_settings_of_a_view_is_one_of_the_described(self):
+        """Another one would have no default, no limits and no check."""
+        settings = GstImaging.ViewSettings()
+        for name, told in view.described(GstImaging).items():
+            settings.set(name, {"int": "3", "double": "3", "enum": (told.get("values") or [{}])[-1].get("nick")}.get(told["type"], "3,3,3,3"))
+        numbers = {}
+        for field in GstImaging.ViewSettings.__info__.get_fields():
+            value = getattr(settings, field.get_name())
+            parts = [part.get_name() for part in type(value).__info__.get_fields()] if hasattr(type(value), "__info__") else []
+            numbers[field.get_name()] = [getattr(value, part) for part in parts] or [value]
+        self.assertGreater(len(numbers), 15)
+        self.assertEqual({name: found for name, found in numbers.items() if not all(found)}, {})
+
+    def test_each_setting_of_a_view_is_on_its_page(self):
+        with open(os.path.join(SOURCE, "docs/reference/panel.md"), encoding="utf-8") as file:
+            page = file.read().partition("| argument | default | meaning |\n")[2].partition("\n\n")[0]
+        told = {}
+        for names, default, _meaning in re.findall(r"^\| (`.*?) \| ?(.*?) ?\| (.*) \|$", page, re.MULTILINE):
+            names = re.findall("`(.*?)`", names)
+            values = default.split(", ") if "," in default else [default] * len(names)
+            told.update(zip(names, values))
+        self.assertEqual(told.pop("pad"), "")
+        self.assertEqual({name: json.loads(value.replace("`", '"')) for name, value in told.items()},
+                         {name: setting["default"] for name, setting in view.described(GstImaging).items()})
+
     async def test_video_in_colour_is_shown(self):
         for caps, names in {"RGB": "RGB", "I420": "YUV", "NV12": "YUV"}.items():
             served = self.serve(f"videotestsrc ! video/x-raw,format={caps},width=64,height=48,framerate=25/1 ! identity name=i ! fakesink sync=true")
@@ -960,7 +982,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
     async def test_views_are_shown_or_not_listed(self):
         served = self.serve("videotestsrc ! video/x-bayer,format=bggr,width=64,height=48 ! fakesink sync=true")
         async with aiohttp.ClientSession() as session, session.get(served.root + "/api/state") as answer:
-            self.assertEqual((await answer.json())["views"], [])
+            self.assertEqual((await answer.json())["pads"], [])
 
     async def test_small_faults_of_requests(self):
         served = self.serve("--paused")
@@ -975,7 +997,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 for wrong in {"element": []}, {"element": {}, "follow": False}, {"element": "sharp", "follow": "yes"}:
                     reply = await ask(ws, do="follow", **wrong)
                     self.assertEqual((reply["ok"], reply["status"]), (False, 400), reply)
-                self.assertTrue((await ask(ws, do="record", view="sharp.src", path="none.npy"))["ok"])
+                self.assertTrue((await ask(ws, do="record", pad="sharp.src", path="none.npy"))["ok"])
                 self.assertTrue((await ask(ws, do="pipeline", state="stopped"))["ok"])
                 await ask(ws, do="pipeline", state="playing")
             async with session.get(served.root + "/api/picture?pad=source.src&values=[0,0,64,48]") as answer:
@@ -1000,9 +1022,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         one, two = self.serve(), self.serve()
         async with aiohttp.ClientSession() as session:
             async with session.ws_connect(one.root + "/ws", max_msg_size=0) as a, session.ws_connect(two.root + "/ws", max_msg_size=0) as b:
-                self.assertIn("result", await ask(a, do="record", view="sharp.src", path="r.npy"))
+                self.assertIn("result", await ask(a, do="record", pad="sharp.src", path="r.npy"))
                 await receive(a, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
-                await b.send_json({"do": "record", "view": "sharp.src", "path": "r.npy", "replace": True})
+                await b.send_json({"do": "record", "pad": "sharp.src", "path": "r.npy", "replace": True})
                 told = await receive(b, lambda m: m["type"] == "message" and m["severity"] == "error", timeout=5)
                 self.assertIn("The recording of sharp.src", told["text"])
                 async with session.get(two.root + "/api/state") as answer:
@@ -1017,7 +1039,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             await receive(ws, lambda m: "elements" in m)
             for i in range(8):
-                await ws.send_json({"id": 100 + i, "do": "snapshot", "view": "sharp.src", "path": f"s{i}.npy"})
+                await ws.send_json({"id": 100 + i, "do": "snapshot", "pad": "sharp.src", "path": f"s{i}.npy"})
             began = time.monotonic()
             for _ in range(5):
                 async with session.get(served.root + "/api/state") as answer:
@@ -1029,7 +1051,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
     async def test_a_closed_terminal_completes_the_recording(self):
         served = self.serve()
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
-            self.assertIn("result", await ask(ws, do="record", view="sharp.src", path="r.npy"))
+            self.assertIn("result", await ask(ws, do="record", pad="sharp.src", path="r.npy"))
             await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
             served.process.send_signal(signal.SIGHUP)
             served.process.wait(20)
@@ -1062,9 +1084,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         served = self.serve()
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             for path in "f%05d.npy", "f%d.npy", "g.npy", "f00000.npy":
-                reply = await ask(ws, do="record", view="sharp.src", path=path, frames=2)
+                reply = await ask(ws, do="record", pad="sharp.src", path=path, frames=2)
                 self.assertEqual((reply["ok"], reply["status"]), (False, 403), reply)
-            self.assertTrue((await ask(ws, do="snapshot", view="sharp.src", path="h.npy"))["ok"])
+            self.assertTrue((await ask(ws, do="snapshot", pad="sharp.src", path="h.npy"))["ok"])
             self.assertTrue((await ask(ws, do="files", folder=self.data))["ok"])
         self.assertEqual(len(np.load(outside)), 3)
 
@@ -1073,7 +1095,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             file.write('{"of": "somebody else"}')
         served = self.serve()
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
-            await ws.send_json({"do": "record", "view": "sharp.src", "path": "h.npy", "frames": 5})
+            await ws.send_json({"do": "record", "pad": "sharp.src", "path": "h.npy", "frames": 5})
             told = await receive(ws, lambda m: m["type"] == "message" and m["severity"] == "warning", timeout=5)
         self.assertIn("h.npy.json", told["text"])
         served.process.terminate()
@@ -1208,7 +1230,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         np.save(os.path.join(self.folder, "noise.npy"), noise)
         served = self.serve(f"picturesrc location={self.folder}/noise.npy loop=true framerate=100/1 ! identity name=i ! fakesink sync=true")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
-            self.assertTrue((await ask(ws, do="record", view="i.src", path="r%05d.png"))["ok"])
+            self.assertTrue((await ask(ws, do="record", pad="i.src", path="r%05d.png"))["ok"])
             await asyncio.sleep(1)
             await ws.send_json({"id": 1, "do": "record-stop"})
             begin = time.monotonic()
@@ -1225,7 +1247,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertTrue(reply["ok"], reply)
             told = reply["result"]
             self.assertEqual((told["complete"], told["frames"]), (True, len(glob.glob(self.data + "/r*.png"))))
-            self.assertTrue((await ask(ws, do="record", view="i.src", path="again.npy"))["ok"])
+            self.assertTrue((await ask(ws, do="record", pad="i.src", path="again.npy"))["ok"])
 
     async def test_a_snapshot_that_fails_leaves_nothing_to_the_collector(self):
         """Also before the collector of cycles has run: the types of files, the wait for a frame, and the disk may be to blame."""
@@ -1253,7 +1275,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                     with unittest.mock.patch("gst_imaging.panel.server.FIRST_FRAME", 0.05 if view == "none.src" else TIMEOUT), \
                             unittest.mock.patch.object(recording.Recording, "wait", fail if "disk" in told else wait):
                         try:  # assertRaises() would clear the frames
-                            self.fail(await server.command("snapshot", {"view": view, "path": path, "replace": True}))
+                            self.fail(await server.command("snapshot", {"pad": view, "path": path, "replace": True}))
                         except Refusal as refusal:
                             self.assertIn(told, str(refusal))
                     for _ in range(3):  # of the panel, of threads that end
@@ -1495,7 +1517,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             state = await receive(ws, lambda m: m["type"] == "state")
             self.assertEqual([e["name"] for e in state["elements"] if e["ours"]], ["source", "sharp"])
-            self.assertIn("sharp.src", [view["pad"] for view in state["views"]])
+            self.assertEqual({pad["pad"]: pad["passes"] for pad in state["pads"]}, {"source.src": True, "sharp.src": True})
             # true samples
             await ask(ws, do="view", view=2, pad="source.src", values=[3, 5, 2, 2], width=32, height=32)
             picture = await receive(ws, lambda m: m["type"] == "picture")
@@ -1544,8 +1566,8 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 (400, "needs element", {"do": "set"}),
                 (404, "no action", {"do": "call", "element": "sharp", "action": "explode"}),
                 (404, "no pad", {"do": "view", "view": 1, "pad": "sharp.none"}),
-                (400, "colour map", {"do": "view", "view": 1, "pad": "sharp.src", "colours": "pink"}),
-                (403, "not below a folder", {"do": "record", "view": "sharp.src", "path": "../x.npy"}),
+                (400, "colours", {"do": "view", "view": 1, "pad": "sharp.src", "colours": "pink"}),
+                (403, "not below a folder", {"do": "record", "pad": "sharp.src", "path": "../x.npy"}),
                 (403, "not below a folder", {"do": "files", "folder": "/etc"}),
                 (404, "no preset", {"do": "preset-load", "name": "none"}),
             ]
@@ -1652,7 +1674,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             async with session.get(served.root + "/api/files", params={"folder": self.data}) as answer:
                 self.assertEqual((await answer.json())["entries"], [])
             for path in ("link/x.npy", f"{self.data}/../x.npy", "/etc/x.npy", f"{self.data}x/y.npy", "a\0b"):
-                async with session.post(served.root + "/api/snapshot", json={"view": "sharp.src", "path": path}) as answer:
+                async with session.post(served.root + "/api/snapshot", json={"pad": "sharp.src", "path": path}) as answer:
                     self.assertIn(answer.status, (400, 403), path)
 
     async def test_a_token_where_others_can_listen(self):
@@ -1698,7 +1720,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertIn(answer.status, (403, 404), path)
         for path in "../x.npy", "/etc/x.npy", f"{self.data}/../x.npy", "a\0b":
             for command in "snapshot", "record":
-                async with session.post(f"{served.root}/api/{command}", json={"view": "sharp.src", "path": path}) as answer:
+                async with session.post(f"{served.root}/api/{command}", json={"pad": "sharp.src", "path": path}) as answer:
                     self.assertIn(answer.status, (400, 403), path)
 
     async def many_connections(self, served, session):
@@ -1865,9 +1887,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                             "! fakesink async=false")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             await receive(ws, lambda m: m["type"] == "state")
-            while not (await ask(ws, do="state"))["result"]["views"][-1]["caps"]:
+            while not (await ask(ws, do="state"))["result"]["pads"][-1]["caps"]:
                 await asyncio.sleep(0.05)
-            await ws.send_json({"id": 1, "do": "snapshot", "view": "sharp.src", "path": "a.npy"})
+            await ws.send_json({"id": 1, "do": "snapshot", "pad": "sharp.src", "path": "a.npy"})
             begin = time.monotonic()
             reply = await ask(ws, do="undo")
             self.assertEqual(reply["id"], 7)
@@ -1883,19 +1905,19 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual(answer.status, 200, told)
                     return told
             await asyncio.sleep(0.5)
-            path = (await post("record", view="sharpen.src", path="run.npy"))["path"]
+            path = (await post("record", pad="sharpen.src", path="run.npy"))["path"]
             await asyncio.sleep(0.6)
             await post("set", element="sharpen", values={"amount": 3})
             await asyncio.sleep(0.6)
             stopped = await post("record-stop")
             self.assertGreater(stopped["frames"], 10)
             self.assertEqual(stopped["lost"], 0)
-            self.assertEqual((await post("snapshot", view="source.src", path="one.png"))["frames"], 1)
+            self.assertEqual((await post("snapshot", pad="source.src", path="one.png"))["frames"], 1)
             await post("pipeline", state="paused")
             await asyncio.sleep(0.3)
-            self.assertEqual((await post("snapshot", view="sharpen.src", path="paused.png"))["frames"], 1)
+            self.assertEqual((await post("snapshot", pad="sharpen.src", path="paused.png"))["frames"], 1)
             await post("pipeline", state="stopped")
-            async with session.post(f"{served.root}/api/snapshot", json={"view": "sharpen.src", "path": "none.png"}) as answer:
+            async with session.post(f"{served.root}/api/snapshot", json={"pad": "sharpen.src", "path": "none.png"}) as answer:
                 self.assertEqual((answer.status, (await answer.json())["error"]), (409, "The pipeline is stopped, and no frame passes: play it first."))
         with open(path + ".json", encoding="utf-8") as file:
             told = json.load(file)
@@ -2000,7 +2022,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 3)
             for command in "snapshot", "record":
-                reply = await ask(ws, do=command, view="sharp.src", path="x.exr")
+                reply = await ask(ws, do=command, pad="sharp.src", path="x.exr")
                 self.assertEqual((reply["status"], reply.get("error")), (
                     422, ".exr cannot hold the frames of sharp.src, which are GRAY16_LE. Use another extension: .npy holds all types."))
 
@@ -2024,11 +2046,11 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         panel = PanelOf(Gst, GstImaging, pipeline, "x")
         panel.listener = told.append
         for text in "a", "b", "a", "a":
-            panel.tell("warning", "x", text)
-        panel.tell("error", "x", "a")
-        self.assertEqual([(m["severity"], m["text"], m["count"], m["replaces"]) for m in panel.messages],
+            panel.messages.tell("warning", "x", text)
+        panel.messages.tell("error", "x", "a")
+        self.assertEqual([(m["severity"], m["text"], m["count"], m["replaces"]) for m in panel.messages.all],
                          [("warning", "b", 1, None), ("warning", "a", 3, 3), ("error", "a", 1, None)])
-        self.assertEqual((panel.n_warnings, panel.n_errors, [m["number"] for m in told]), (4, 1, [1, 2, 3, 4, 5]))
+        self.assertEqual((panel.messages.n_warnings, panel.messages.n_errors, [m["number"] for m in told]), (4, 1, [1, 2, 3, 4, 5]))
 
     async def test_files_are_viewed(self):
         """Of types that no video has, and raw; settings of the source; names that are nothing."""

@@ -202,11 +202,11 @@ def make(options):
                   layout=layout, allow=options.allow, folders=options.files, loop=loop, camera=bool(options.camera))
     check_allowed(panel)
     for text in told:
-        panel.warn(text)
+        panel.messages.tell("warning", "", text)
     if options.simulator:
         from ..panel.telescope import Driver
 
-        Driver(pipeline, lambda text: panel.submit(panel.warn, text))
+        Driver(pipeline, panel.warn_later)
     return panel
 
 
@@ -215,7 +215,7 @@ class Told:
 
     def __init__(self, panel):
         self.sentences = []
-        panel.say = self.say
+        panel.messages.say = self.say
 
     def say(self, element, sentence):
         self.sentences.append(sentence)
@@ -288,6 +288,6 @@ def serve(options):
         scratch.remove()
         os._exit(0)
     if panel.state_name == "failed":
-        raise Failure(NO_RESULT, f"The pipeline has failed: {panel.error_text()}")
+        raise Failure(NO_RESULT, f"The pipeline has failed: {panel.messages.error_text()}")
     options.json = False  # the address was it
     return {"address": address}

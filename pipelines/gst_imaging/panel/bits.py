@@ -5,19 +5,18 @@ import json
 import os
 import stat
 
-PASSING = {"lapsharpen", "shcentroid"}  # elements whose output has the samples that their bit-depth is of
 FAR = 8  # elements to look at
 
 
-def of_pad(pad):
-    """Returns: bits, from the caps, an element that takes the samples, or the sidecar of the file; 0 where nobody knows"""
+def of_pad(pad, passes):
+    """passes: the bit-depth of its element is also that of its output. Returns: bits, from the caps, an element that takes the samples, or the sidecar of the file; 0 where nobody knows"""
     caps = pad.get_current_caps()
     found, depth = caps.get_structure(0).get_int("depth") if caps and not caps.is_empty() and not caps.is_any() else (False, 0)
     if found and 8 < depth < 16:
         return depth
     element = pad.get_parent_element()
     factory = element.get_factory()
-    if factory and factory.get_name() in PASSING and element.get_property("bit-depth"):
+    if passes and element.find_property("bit-depth") and element.get_property("bit-depth"):
         return element.get_property("bit-depth")
     if factory and factory.get_name() == "picturesrc":
         return taken(pad, FAR) or of_sidecar(element.get_property("location"))

@@ -153,7 +153,7 @@ class Client:
         return {"view": number}
 
     async def show_kept(self, view):
-        sample = await self.server.do(self.server.panel.kept_frame, view.name)
+        sample = await self.server.do(self.server.panel.kept.frame, view.name)
         if sample:
             view.view.show(sample)
 

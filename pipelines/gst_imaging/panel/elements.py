@@ -12,10 +12,7 @@ from .refusal import Refusal
 from .values import as_text, from_json, from_text, in_structure, to_json, type_name, whole
 
 OURS = "gst-imaging"
-HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "last-message"}
-# Texts of our elements that name no file. Every other text of ours is a path, so that one that is new is checked.
-TEXTS = {("picturesrc", "axes"), ("npysrc", "axes"), ("octbscan", "k-polynomial"), ("octbscan", "dispersion"),
-         ("shreconstruct", "results"), ("shoverlay", "results")}
+HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "settings-valid", "last-message"}
 STREAMS = {"shmimsrc", "shmimsink"}  # their file is FOLDER/STREAM.im.shm
 BYTES = {"filesrc", "fdsrc", "giosrc", "souphttpsrc", "tcpclientsrc", "udpsrc"}  # sources whose offsets are of bytes
 CONNECTIONS = {"tcpclientsrc", "tcpserversrc", "udpsrc", "rtspsrc", "srtsrc", "shmsrc"}  # sources that end with the other side
@@ -77,6 +74,17 @@ class Element:
                 return None
             return from_text(described["type"], gvalue.read(self.element, name), described.get("items"))
 
+    def inherits(self, name):
+        """name: of a type"""
+        kind = self.element.__gtype__
+        while kind.name not in (name, "GstElement"):
+            kind = kind.parent
+        return kind.name == name
+
+    def passes_frames(self):
+        """Whether its frames are those of a file, or one is made of each frame of the input"""
+        return self.inherits("GstImagingFileSrc") or self.inherits("GstImagingFilter")
+
     def is_connection(self):
         return self.factory in CONNECTIONS
 
@@ -119,13 +127,11 @@ class Element:
                 "properties": [self.property_state(name, state) for name in self.properties], "actions": self.actions}
 
     def names_files(self, name):
-        """Whether a property names files. Of an element that is not ours nobody has a list: its name has to say so."""
+        """Whether a property names files. The settings of our elements tell; of other elements the name has to say so."""
         described = self.properties[name]
-        if described["type"] in ("path", "paths"):
-            return True
         if not self.ours or described.get("others"):
             return "location" in name
-        return described["type"] == "string" and described["when"] != "read" and (self.factory, name) not in TEXTS
+        return described["type"] in ("path", "paths") or (self.factory in STREAMS and name in ("stream", "folder"))
 
     def stream_path(self, values):
         """Returns: the file of a stream in shared memory as it is with these values; None of another element"""

@@ -177,11 +177,11 @@ class Followers:
     def read_kept(self, element):
         """In the thread of the panel. Of a pipeline that is paused: the results of the last frame that has passed"""
         panel = self.server.panel
-        for view, tap in panel.kept.items():
-            sample = tap.get_kept() if view.rpartition(".")[0] == element.name else None
+        for pad in panel.kept.taps:
+            sample = panel.kept.frame(pad) if pad.rpartition(".")[0] == element.name else None
             message = results.read(sample.get_buffer(), element, results.Field()) if sample else None
             if message and self.last.get(element.name, ({},))[0].get("frame") != message["frame"]:  # that one may have more rows
-                self.last[element.name] = message, panel.kept_time
+                self.last[element.name] = message, panel.kept.time
 
     async def newest(self, name):
         follower = self.get(name)

@@ -76,7 +76,7 @@ def read(panel):
     return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), "elements": counts,
             "sinks": sinks, "frames-in": taken, "frames-out": shown,
             "dropped": count("lost", lost) + panel.leaks.count() + sum(s["dropped"] for s in sinks), "missing": count("missing", missing),
-            "warnings": panel.n_warnings, "errors": panel.n_errors,
+            "warnings": panel.messages.n_warnings, "errors": panel.messages.n_errors,
             "hint": hint(panel)}
 
 

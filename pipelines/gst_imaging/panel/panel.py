@@ -5,7 +5,6 @@ No function of this package runs in a thread of the pipeline: messages are taken
 """
 import concurrent.futures
 import contextlib
-import os
 import queue
 import time
 
@@ -13,15 +12,16 @@ from . import graph, health, outputs, pads
 from .changes import Changes
 from .elements import Element
 from .files import Files
+from .kept import Kept
 from .leaks import Leaks
-from .recording import Recording
+from .messages import Messages
+from .recordings import Recordings
 from .refusal import Refusal
 from .states import States
 from .values import number
-from .view import facts
+from .view import described
 
 PERIOD = 0.25  # seconds between comparisons of properties
-MAX_MESSAGES = 200
 BLOCKED = 1  # seconds of a change of state after which no other one is taken
 END = "The data has ended. Start plays it again from the beginning."
 CAMERA_END = "The connection of the camera has ended: it sends no more frames. Start connects to it again."
@@ -42,22 +42,18 @@ class Panel:
             if not isinstance(element, Gst.Bin):
                 self.elements[element.get_name()] = Element(self, element)
         self.elements = dict(reversed(self.elements.items()))  # sources first
-        self.changes, self.messages = Changes(self, ready or description), []
-        self.n_warnings = self.n_errors = self.n_messages = 0
-        self.state_name, self.is_live, self.recording = "stopped", False, None
+        self.changes, self.messages, self.recordings = Changes(self, ready or description), Messages(self), Recordings(self)
+        self.state_name, self.is_live = "stopped", False
         self.camera = camera or any(element.is_connection() for element in self.elements.values())
-        self.begin = self.kept_time = time.monotonic()
-        self.states = States(Gst, pipeline)
+        self.begin = time.monotonic()
+        self.states, self.kept = States(Gst, pipeline), Kept(self)
         self.counters = health.Counters()
         self.leaks = Leaks(GstImaging.Tap, [element.element for element in self.elements.values()], self.states)
         self.n_failures, self.has_stopped = 0, True
         self.is_at_end, self.ends_early = False, False  # ends_early: before the change to PLAYING was complete
         self.listener = lambda message: None
-        self.say = lambda element, sentence: None  # a warning or an error, when it is told for the first time
-        self.known, self.known_views = {}, None
-        self.kept = {}  # by pad: a tap with the last frame, while the pipeline is paused
+        self.known, self.known_pads = {}, None
         self.jobs, self.is_running, self.has_ended = queue.Queue(), True, False
-        self.snapshots = set()  # that wait for their frame
 
     # --- the thread ---
 
@@ -109,21 +105,14 @@ class Panel:
                     health.hint(self)  # counts, also while nobody looks
                     self.leaks.count()
                     self.listener({"type": "pipeline", **self.pipeline_state()})
-        self.end_recording()
-        self.keep("stopped")
+        self.recordings.end()
+        self.kept.begin("stopped")
         self.has_stopped = self.states.end()
         self.has_ended = True
         self.leaks.close()
         self.refuse_jobs()
-        for recording in self.snapshots:
+        for recording in self.recordings.snapshots:
             recording.close()
-
-    def end_recording(self):
-        """At the end of the panel, which waits for what is written."""
-        with contextlib.suppress(Refusal):
-            answer = self.record_stop() if self.recording else None
-            while answer and not answer.done():  # the thread of the recording has an end
-                self.do_job(0.02)
 
     def stop(self):
         self.is_running = False
@@ -147,34 +136,13 @@ class Panel:
         if self.state_name == "failed" and severity == "error" and error.message.startswith(graph.FOLLOWING):
             return  # the first error has the reason
         text = graph.reason(message, error.message, debug)
-        self.tell(severity, message.src.get_name() if message.src else "", text, debug)
+        self.messages.tell(severity, message.src.get_name() if message.src else "", text, debug)
         if severity == "error":
             self.n_failures += 1
-            self.keep("failed")
+            self.kept.begin("failed")
             self.states.set(Gst.State.NULL)
             self.is_at_end = False
             self.change_state("failed")
-
-    def tell(self, severity, element, text, debug=None):
-        self.n_messages += 1
-        self.n_errors += severity == "error"
-        self.n_warnings += severity == "warning"
-        now = time.time()
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
-        told = {"type": "message", "severity": severity, "number": self.n_messages, "time": stamp,
-                "element": element, "text": text, "debug": debug, "count": 1, "first": stamp, "replaces": None}
-        # a loop warns in each pass: what was told already is one message, the newest
-        for same in [m for m in self.messages if (m["severity"], m["element"], m["text"]) == (severity, element, text)]:
-            told.update({"count": same["count"] + 1, "first": same["first"], "replaces": same["number"]})
-            self.messages.remove(same)
-        self.messages = self.messages[1 - MAX_MESSAGES:] + [told]
-        if severity != "info" and told["count"] == 1:
-            self.say(element, text)
-        self.listener(told)
-
-    def error_text(self):
-        """Returns: the sentence of the newest error"""
-        return next((m["text"] for m in reversed(self.messages) if m["severity"] == "error"), "It does not say why.")
 
     def on_end(self):
         self.ends_early = bool(self.states.n_open)
@@ -188,10 +156,10 @@ class Panel:
             self.states.set(self.Gst.State.READY)
             self.states.set(self.Gst.State.PLAYING)
             return
-        self.keep("paused")
+        self.kept.begin("paused")
         self.states.set(self.Gst.State.PAUSED)
         self.is_at_end = True
-        self.tell("warning" if self.is_camera() else "info", "", self.end_text())
+        self.messages.tell("warning" if self.is_camera() else "info", "", self.end_text())
         self.change_state("paused")
 
     def flush_to(self, place):
@@ -255,45 +223,16 @@ class Panel:
                     self.listener({"type": "property", "element": element.name, "name": name, "value": now[0],
                                    "rejected": now[1], "can-set": reason is None, "reason": reason})
                 self.known[element.name, name] = now
-        views = self.views()
-        if self.known_views is not None and views != self.known_views:
-            self.listener({"type": "views", "views": views})
-        self.known_views = views
-        if self.recording:
-            self.follow_recording()
-
-    def follow_recording(self):
-        if self.recording.ended:
-            self.listener({"type": "recording", "recording": self.recording.state()})
-            return
-        try:
-            self.recording.check()
-        except Refusal as refusal:  # it is closed
-            self.recording = None
-            self.listener({"type": "recording", "recording": None})
-            self.tell("error", "", str(refusal))
-            return
-        self.listener({"type": "recording", "recording": self.recording.state()})
-        if self.recording.is_complete():
-            self.record_stop_alone("error")
-
-    def record_stop_alone(self, severity):
-        """Where nobody waits for an answer."""
-        def tell_failure(answer):
-            if answer.exception():
-                self.tell(severity, "", str(answer.exception()))
-
-        try:
-            self.record_stop().add_done_callback(tell_failure)
-        except Refusal as refusal:
-            self.tell(severity, "", str(refusal))
-
-    def warn(self, text):
-        self.tell("warning", "", text)
+        found = self.pads()
+        if self.known_pads is not None and found != self.known_pads:
+            self.listener({"type": "pads", "pads": found})
+        self.known_pads = found
+        if self.recordings.current:
+            self.recordings.follow()
 
     def warn_later(self, text):
         """From any thread."""
-        self.submit(self.warn, text)
+        self.submit(self.messages.tell, "warning", "", text)
 
     # --- what is told ---
 
@@ -312,15 +251,15 @@ class Panel:
         return {"state": self.state_name, "position": position, "duration": duration, "seekable": bool(seekable), "live": self.is_live,
                 "ended": self.is_at_end, "camera": self.is_camera(), "reason": self.end_text() if self.is_at_end else None}
 
-    def views(self):
+    def pads(self):
         return pads.of(self.elements.values())
 
     def state(self):
         return {"type": "state", "protocol": 1, "version": self.version(), "ready": self.ready, "description": self.description,
-                "pipeline": self.pipeline_state(), "elements": self.all_elements(), "views": self.views(), "layout": self.layout,
-                "view": facts(self.GstImaging),
+                "pipeline": self.pipeline_state(), "elements": self.all_elements(), "pads": self.pads(), "layout": self.layout,
+                "view": described(self.GstImaging),
                 **self.changes.state(), "files": self.files.folders,
-                "recording": self.recording.state() if self.recording else None, "messages": self.messages, "health": self.health()}
+                "recording": self.recordings.state(), "messages": self.messages.all, "health": self.health()}
 
     def all_elements(self):
         return [element.state(self.condition()) for element in self.elements.values()]
@@ -343,15 +282,12 @@ class Panel:
     def pad(self, name):
         element, _dot, pad = name.rpartition(".") if isinstance(name, str) else ("", "", "")
         found = self.elements[element].element.get_static_pad(pad) if element in self.elements else None
-        if not found or f"{element}.{pad}" not in {view["pad"] for view in self.views()}:
+        if not found or f"{element}.{pad}" not in {known["pad"] for known in self.pads()}:
             raise Refusal(404, f'The pipeline has no pad "{name}" with pictures.')
         return found
 
     def path_check(self, replace=False):
         """Returns: a function for the paths of elements and their actions"""
-        if not isinstance(replace, bool):
-            raise Refusal(400, f"replace is true or false, not {replace!r}.")
-
         def check(name, writer=None, own=()):
             """Returns: the path of a file; what an element writes is none that is in use, or that nobody wants to replace"""
             path = self.files.check(name)
@@ -367,43 +303,13 @@ class Panel:
         return path
 
     def check_output(self, path, writer=None, own=(), has_flags=False):
-        running = [recording.path for recording in (self.recording, *self.snapshots) if recording]
-        return outputs.check(path, self.elements.values(), writer, own, running, has_flags)
-
-    def output(self, pad, name, replace):
-        """Returns: the path of a recording of a pad"""
-        if not isinstance(replace, bool):
-            raise Refusal(400, f"replace is true or false, not {replace!r}.")
-        if name.endswith("/") or os.path.isdir(self.files.place(name)):
-            raise Refusal(400, f'path is the name of a file, not of a folder: "{name}".')
-        has_flags = pads.has_flags(pad)
-        return self.check_new(self.check_output(self.files.check(name), has_flags=has_flags), replace, has_flags)
+        return outputs.check(path, self.elements.values(), writer, own, self.recordings.paths(), has_flags)
 
     def call(self, name, action, arguments, replace=False):
         if self.state_name == "failed":
             raise Refusal(409, "The pipeline has failed: play it again first.")
         result = self.element(name).call(action, arguments, self.path_check(replace))
         return {"result": result if isinstance(result, (bool, int, float, str)) else None}
-
-    def keep(self, state):
-        """Before the pipeline goes to a state: of one that pauses, the last frame of each pad is wanted."""
-        self.leaks.count()
-        for tap in self.kept.values():
-            tap.close()
-        self.kept, self.kept_time = {}, time.monotonic()
-        for view in self.views() if state == "paused" else ():
-            with contextlib.suppress(Refusal):  # the pipeline may lose its caps meanwhile
-                self.kept[view["pad"]] = self.GstImaging.Tap.new(self.pad(view["pad"]))
-                self.kept[view["pad"]].keep(True)
-
-    def kept_frame(self, name):
-        """Returns: the last frame of a pad while the pipeline is paused, None without one"""
-        return self.kept[name].get_kept() if name in self.kept else None
-
-    def wait_for_kept(self, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and not all(tap.get_kept() for tap in self.kept.values()):
-            time.sleep(0.005)
 
     def change_state(self, name):
         self.state_name = name
@@ -421,17 +327,17 @@ class Panel:
             raise Refusal(400, "state is playing, paused or stopped.")
         if self.states.waiting() > BLOCKED:
             raise Refusal(409, self.states.sentence())
-        if name == "stopped" and self.recording:
-            self.record_stop_alone("warning")
-        self.keep(name)
+        if name == "stopped" and self.recordings.current:
+            self.recordings.stop_alone("warning")
+        self.kept.begin(name)
         if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already
-            self.wait_for_kept(0.5)
+            self.kept.wait(0.5)
         if name == "playing" and self.is_at_end:
             self.from_the_beginning()
         self.is_at_end, self.ends_early = self.is_at_end and name == "paused", False
         answer = concurrent.futures.Future()
         answer.set_running_or_notify_cancel()  # a server that ends does not cancel it
-        before = self.n_failures, self.n_messages
+        before = self.n_failures, self.messages.n
         self.states.set(states[name], lambda result: self.has_changed(name, result, *before, answer))
         return answer
 
@@ -440,10 +346,10 @@ class Panel:
         while message := self.pipeline.get_bus().pop():
             self.on_message(message)
         if result == Gst.StateChangeReturn.FAILURE or self.n_failures > n_failures:
-            self.keep("failed")
+            self.kept.begin("failed")
             self.states.set(Gst.State.NULL)
             self.change_state("failed")
-            errors = [m["text"] for m in self.messages if m["severity"] == "error" and m["number"] > n_messages]
+            errors = [m["text"] for m in self.messages.all if m["severity"] == "error" and m["number"] > n_messages]
             answer.set_exception(Refusal(422, errors[0] if errors else "The pipeline does not start."))
             return
         self.is_live = result == Gst.StateChangeReturn.NO_PREROLL or self.is_live
@@ -460,71 +366,3 @@ class Panel:
         self.is_at_end = False
         self.listener({"type": "pipeline", **self.pipeline_state(), "position": seconds})
         return {}
-
-    def record(self, view, path, frames, replace):
-        if self.recording:
-            raise Refusal(409, f"A recording of {self.recording.view} runs already: stop it first.")
-        if isinstance(frames, bool) or not isinstance(frames, int) or not 0 <= frames < 2 ** 62:
-            raise Refusal(400, "frames is a whole number from 0 on.")
-        pad = self.pad(view)
-        path = self.output(pad, path, replace)
-        self.recording = Recording(self.Gst, self.GstImaging, pad, view, path, frames, self.warn_later)
-        self.listener({"type": "recording", "recording": self.recording.state()})
-        return {"path": self.recording.path}
-
-    def record_stop(self):
-        """Returns: a Future of the answer: other commands are done while the rest is written"""
-        if not self.recording:
-            raise Refusal(409, "No recording runs.")
-        recording, answer = self.recording, concurrent.futures.Future()
-        answer.set_running_or_notify_cancel()
-        try:
-            ended = recording.ended or recording.stop()
-        except Refusal:
-            self.forget_recording(recording)
-            raise
-        self.listener({"type": "recording", "recording": recording.state()})
-        ended.add_done_callback(lambda _ended: self.submit(self.has_recorded, recording, answer))
-        return answer
-
-    def forget_recording(self, recording):
-        if self.recording is recording:
-            self.recording = None
-            self.listener({"type": "recording", "recording": None})
-
-    def has_recorded(self, recording, answer):
-        self.forget_recording(recording)  # first: then another one can begin
-        if recording.ended.exception():
-            answer.set_exception(recording.ended.exception())
-        else:
-            answer.set_result({name: recording.ended.result()[name] for name in ("path", "frames", "lost", "complete")})
-
-    def begin_snapshot(self, view, path, replace):
-        """Returns: a recording of one frame, which others wait for: this thread has more to do. end_snapshot() goes with it"""
-        if self.state_name not in ("playing", "paused"):
-            raise Refusal(409, "The pipeline is stopped, and no frame passes: play it first.")
-        pad, sample = self.pad(view), None
-        path = self.output(pad, path, replace)
-        if self.state_name == "paused":
-            sample = self.kept_frame(view)
-            if not sample:
-                raise Refusal(409, f"No frame has passed {view} since the pipeline was paused: seek, or play it first.")
-        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1, self.warn_later)
-        if sample:
-            recording.push(sample)
-        self.snapshots.add(recording)
-        return recording
-
-    def look_at_snapshot(self, recording):
-        recording.check()
-        return recording.is_complete()
-
-    @staticmethod
-    def told_of_snapshot(state):
-        if not state["complete"]:
-            raise Refusal(422, f'{state["path"]} could not be completed in time.')
-        return {"path": outputs.first_of(state["path"]), "frames": state["frames"]}
-
-    def drop_snapshot(self, recording):
-        self.snapshots.discard(recording)
-        recording.close()

@@ -20,9 +20,9 @@ PATIENCE = 20  # seconds for the rest of a recording to be written
 
 
 class Recording(Passage):
-    def __init__(self, Gst, GstImaging, pad, view, path, frames, warn):
+    def __init__(self, Gst, GstImaging, pad, name, path, frames, warn):
         """warn: is called in any thread"""
-        self.view, self.path, self.frames, self.warn = view, path, frames, warn
+        self.name, self.path, self.frames, self.warn = name, path, frames, warn
         self.pushed, self.n_dropped, self.n_final = 0, 0, None
         self.ended = None  # a Future of stop()
         if not os.path.isdir(os.path.dirname(path)):
@@ -43,7 +43,7 @@ class Recording(Passage):
             structure, form = caps.get_structure(0), os.path.splitext(self.path)[1] or "a file without an extension"
             what = structure.get_string("types") or structure.get_string("format") or structure.get_name()
             self.close()
-            raise Refusal(422, f"{form} cannot hold the frames of {self.view}, which are {what}. Use another extension: .npy holds all types.")
+            raise Refusal(422, f"{form} cannot hold the frames of {self.name}, which are {what}. Use another extension: .npy holds all types.")
 
     def push(self, sample):
         """Of a pipeline that is paused: a frame that has passed before."""
@@ -61,8 +61,8 @@ class Recording(Passage):
                 error, debug = message.parse_error()
                 n = re.search("complete frames of this run: ([0-9]+)", debug or "")
                 self.close()
-                raise Refusal(422, f"The recording of {self.view} to {self.path} has ended{f' after {n[1]} frames' if n else ''}: {error.message}")
-            self.warn(f"The recording of {self.view} to {self.path}: {message.parse_warning()[0].message}")
+                raise Refusal(422, f"The recording of {self.name} to {self.path} has ended{f' after {n[1]} frames' if n else ''}: {error.message}")
+            self.warn(f"The recording of {self.name} to {self.path}: {message.parse_warning()[0].message}")
         return False
 
     def check(self):
@@ -78,7 +78,7 @@ class Recording(Passage):
     def state(self):
         """frames: that picturesink has taken; waiting: that it has yet to take"""
         n = self.n_written()
-        return {"view": self.view, "path": self.path, "frames": n, "waiting": self.n_recorded() - self.n_dropped - n,
+        return {"pad": self.name, "path": self.path, "frames": n, "waiting": self.n_recorded() - self.n_dropped - n,
                 "lost": self.tap.get_n_lost() + self.n_dropped, "ending": self.ended is not None}
 
     def cut_sidecar(self):
@@ -105,7 +105,7 @@ class Recording(Passage):
         self.check()
         if self.n_recorded() == 0:
             self.close()
-            raise Refusal(409, f"No frame has passed {self.view}: nothing was recorded.")
+            raise Refusal(409, f"No frame has passed {self.name}: nothing was recorded.")
         self.ended = concurrent.futures.Future()
         self.ended.set_running_or_notify_cancel()
         threading.Thread(target=self.end, name="recording", daemon=True).start()

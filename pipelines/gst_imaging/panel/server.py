@@ -16,10 +16,11 @@ from .client import Client
 from .follow import Followers
 from .guard import HEADERS, MAX_MESSAGE, Connections, Gate, Guard, read_json
 from .refusal import Refusal
+from .view import described
 
 MAX_CLIENTS = 8
 STATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")
-TEXTS = {"element", "action", "state", "name", "view", "path", "folder", "a", "b"}  # arguments that are texts
+KINDS = {str: "a text", bool: "true or false"}  # of arguments; functions check the others
 LONG_CHANGE = 5  # seconds of a change of state after which its request is answered
 FIRST_FRAME = 5  # seconds that a snapshot waits for
 SLOW_BODY = 10  # seconds for the body of a request
@@ -174,25 +175,25 @@ class Server:
     def table(self):
         p = self.panel
         return {
-            # name: (function, arguments with (name, default); ... means needed; reads)
+            # name: (function, arguments with (name, type, default); ... means needed; reads)
             "state": (self.state, (), True),
             "elements": (self.elements, (), True),
             "health": (self.health, (), True),
             "messages": (self.messages, (), True),
-            "results": (lambda element: self.followers.newest(element), (("element", ...),), True),
-            "files": (lambda folder: self.do(p.files.list, folder), (("folder", None),), True),
-            "preset-compare": (lambda a, b: self.do(p.changes.compare, a, b), (("a", None), ("b", None)), True),
-            "set": (lambda *a: self.do(p.changes.set, *a), (("element", ...), ("values", ...), ("drag", None), ("replace", False)), False),
-            "call": (lambda *a: self.do(p.call, *a), (("element", ...), ("action", ...), ("arguments", []), ("replace", False)), False),
-            "pipeline": (self.play, (("state", ...),), False),
-            "seek": (lambda seconds: self.do(p.seek, seconds), (("seconds", ...),), False),
-            "preset-save": (lambda name: self.do(p.changes.save, name), (("name", ...),), False),
-            "preset-load": (lambda name: self.do(p.changes.load, name), (("name", ...),), False),
-            "preset-delete": (lambda name: self.do(p.changes.delete, name), (("name", ...),), False),
+            "results": (lambda element: self.followers.newest(element), (("element", str, ...),), True),
+            "files": (lambda folder: self.do(p.files.list, folder), (("folder", str, None),), True),
+            "preset-compare": (lambda a, b: self.do(p.changes.compare, a, b), (("a", str, None), ("b", str, None)), True),
+            "set": (lambda *a: self.do(p.changes.set, *a), (("element", str, ...), ("values", object, ...), ("drag", object, None), ("replace", bool, False)), False),
+            "call": (lambda *a: self.do(p.call, *a), (("element", str, ...), ("action", str, ...), ("arguments", object, []), ("replace", bool, False)), False),
+            "pipeline": (self.play, (("state", str, ...),), False),
+            "seek": (lambda seconds: self.do(p.seek, seconds), (("seconds", object, ...),), False),
+            "preset-save": (lambda name: self.do(p.changes.save, name), (("name", str, ...),), False),
+            "preset-load": (lambda name: self.do(p.changes.load, name), (("name", str, ...),), False),
+            "preset-delete": (lambda name: self.do(p.changes.delete, name), (("name", str, ...),), False),
             "undo": (lambda: self.do(p.changes.undo), (), False),
-            "record": (lambda *a: self.do(p.record, *a), (("view", ...), ("path", ...), ("frames", 0), ("replace", False)), False),
+            "record": (lambda *a: self.do(p.recordings.start, *a), (("pad", str, ...), ("path", str, ...), ("frames", object, 0), ("replace", bool, False)), False),
             "record-stop": (self.record_stop, (), False),
-            "snapshot": (self.snapshot, (("view", ...), ("path", ...), ("replace", False)), False),
+            "snapshot": (self.snapshot, (("pad", str, ...), ("path", str, ...), ("replace", bool, False)), False),
         }
 
     async def state(self):
@@ -212,37 +213,37 @@ class Server:
             raise Refusal(409, self.panel.states.sentence()) from error
 
     async def record_stop(self):
-        return await asyncio.wrap_future(await self.do(self.panel.record_stop))
+        return await asyncio.wrap_future(await self.do(self.panel.recordings.stop))
 
-    async def snapshot(self, view, path, replace):
-        recording = await self.do(self.panel.begin_snapshot, view, path, replace)
+    async def snapshot(self, pad, path, replace):
+        recording = await self.do(self.panel.recordings.begin_snapshot, pad, path, replace)
         end = self.loop.time() + FIRST_FRAME
         try:
-            while not await self.do(self.panel.look_at_snapshot, recording) and self.loop.time() < end and not self.done.is_set():
+            while not await self.do(self.panel.recordings.look_at_snapshot, recording) and self.loop.time() < end and not self.done.is_set():
                 await asyncio.sleep(0.01)
-            return self.panel.told_of_snapshot(await asyncio.wrap_future(await self.do(recording.stop)))
+            return self.panel.recordings.told_of_snapshot(await asyncio.wrap_future(await self.do(recording.stop)))
         finally:  # also where the client has gone
-            self.panel.submit(self.panel.drop_snapshot, recording)
+            self.panel.submit(self.panel.recordings.drop_snapshot, recording)
             del recording  # its error has this frame
 
     async def messages(self):
-        return {"messages": self.panel.messages}
+        return {"messages": self.panel.messages.all}
 
     async def command(self, name, given, reads=False):
         entry = self.table().get(name)
         if not entry or (reads and not entry[2]):
             raise Refusal(404 if not entry else 400, f'There is no command "{name}"{" to read" if entry else ""}.')
         function, wanted, _reads = entry
-        unknown = set(given) - {argument for argument, _default in wanted}
-        missing = [argument for argument, default in wanted if default is ... and argument not in given]
+        unknown = set(given) - {argument for argument, _kind, _default in wanted}
+        missing = [argument for argument, _kind, default in wanted if default is ... and argument not in given]
         if unknown or missing:
             raise Refusal(400, f'{name} needs {", ".join(missing)}.' if missing else f'{name} has no {", ".join(sorted(unknown))}.')
-        for argument, default in wanted:
+        for argument, kind, default in wanted:
             value = given.get(argument, default)
-            if argument in TEXTS and not isinstance(value, str) and value is not default:
-                raise Refusal(400, f"{argument} is a text, not {value!r}.")
+            if not isinstance(value, kind) and value is not default:
+                raise Refusal(400, f"{argument} is {KINDS[kind]}, not {value!r}.")
         try:
-            return await function(*(given.get(argument, default) for argument, default in wanted))
+            return await function(*(given.get(argument, default) for argument, _kind, default in wanted))
         except Refusal:
             raise
         except Exception as error:  # of the program: the client is told, and the panel goes on
@@ -326,10 +327,8 @@ class Server:
     async def picture(self, request):
         """One picture, from a view of its own."""
         self.check_rate(request)
-        given = dict(request.query)
-        for name, text in given.items():
-            if name not in ("pad", "colours", "section"):
-                given[name] = read_json(text, name)
+        kinds = {"pad": "enum", **{name: told["type"] for name, told in described(self.panel.GstImaging).items()}}
+        given = {name: text if kinds.get(name) == "enum" else read_json(text, name) for name, text in request.query.items()}
         if not self.panel.states.is_busy() and self.panel.state_name not in ("playing", "paused"):
             raise Refusal(409, "The pipeline is stopped: there is no picture.")
         client = Client(self)

@@ -1,37 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A view: the newest picture of a pad, as a client asked for it. What a setting can be is known by the library."""
-import base64
+import functools
+import json
 import math
 
 from .refusal import Refusal
 
 ON_THEIR_WAY = 2  # pictures
-NUMBERS = {"rate": "rate", "width": "width", "height": "height", "quality": "quality", "clip": "clip", "histogram": "n_bins",
-           "volume": "n_slices"}  # by name in the protocol: member of the settings
 LESS = {"rate": 60, "width": 2048, "height": 2048}  # than the library takes: clients share a network and a processor
-PARTS = "crop", "values", "region"
+SHAPES = {"rectangle": "[x, y, width, height]", "line": "[x0, y0, x1, y1]"}
 
 
-def limits(GstImaging, name):
-    found, low, high = GstImaging.ViewSettings.get_limits(NUMBERS.get(name, name))
-    assert found, name
-    return low, min(high, LESS.get(name, high))
-
-
-def defaults(GstImaging):
-    settings = GstImaging.ViewSettings()
-    settings.init()
-    return {**{name: getattr(settings, member) for name, member in NUMBERS.items()}, "place": settings.place, "colours": "grey", "section": "frame",
-            "window": None, "level": None, "profile": None, **dict.fromkeys(PARTS)}
-
-
-def facts(GstImaging):
-    """Returns: what a page needs to know: limits, and R, G, B of the colours 0 to 255 of each map and of a NaN, in Base64"""
-    colours, n = {}, 0
-    while name := GstImaging.View.get_colours_name(n):
-        colours[name] = base64.b64encode(GstImaging.View.get_colours(n).get_data()).decode()
-        n += 1
-    return {"limits": {name: limits(GstImaging, name) for name in (*NUMBERS, "values")}, "colours": colours}
+@functools.lru_cache
+def described(GstImaging):
+    """Returns: by name, what each setting of a view can be"""
+    settings = {told["name"]: told for told in json.loads(GstImaging.ViewSettings.describe())}
+    for name, most in LESS.items():
+        settings[name]["maximum"] = most
+    return settings
 
 
 def check_number(name, value, low, high, whole=True):
@@ -41,24 +27,34 @@ def check_number(name, value, low, high, whole=True):
     return int(value) if whole else float(value)
 
 
-def check_rectangle(name, value):
-    if value is None:
-        return [0, 0, 0, 0]
+def check(told, value):
+    """told: of described(). Returns: a value of JSON as the library reads it; None: the default"""
+    name, kind, low, high = (told[member] for member in ("name", "type", "minimum", "maximum"))
+    if value is None and told["default"] is None:
+        return None
+    if kind == "enum":
+        nicks = [choice["nick"] for choice in told["values"]]
+        if value not in nicks:
+            raise Refusal(400, f'{name} "{value}" is none of {", ".join(nicks)}.')
+        return value
+    if kind not in SHAPES:
+        return repr(check_number(name, value, low, high, kind == "int"))
     if not isinstance(value, list) or len(value) != 4:
-        raise Refusal(400, f"{name} is [x, y, width, height] or null.")
-    return [check_number(name, number, int(i > 1), 2 ** 31 - 1) for i, number in enumerate(value)]
-
-
-def check_line(value):
-    if not isinstance(value, list) or len(value) != 4:
-        raise Refusal(400, "profile is [x0, y0, x1, y1] or null.")
-    return [check_number("profile", number, -2 ** 31, 2 ** 31, False) for number in value]
+        raise Refusal(400, f"{name} is {SHAPES[kind]} or null.")
+    if kind == "line":
+        numbers = [check_number(name, number, low, high, False) for number in value]
+    else:
+        numbers = [check_number(name, number, int(i > 1), 2 ** 31 - 1) for i, number in enumerate(value)]
+        if high is not None and numbers[2] * numbers[3] > high:
+            raise Refusal(400, f"{name} has {high:.0f} samples at most.")
+    return ",".join(map(repr, numbers))
 
 
 class View:
     def __init__(self, client, number, pad, arguments):
         self.GstImaging = GstImaging = client.server.panel.GstImaging
-        self.client, self.number, self.pad, self.arguments = client, number, pad, defaults(GstImaging)
+        self.client, self.number, self.pad = client, number, pad
+        self.arguments = {name: told["default"] for name, told in described(GstImaging).items()}
         self.name = f"{pad.get_parent_element().get_name()}.{pad.get_name()}"
         self.view = GstImaging.View.new(pad, number)
         self.fd = self.view.get_fd()
@@ -75,42 +71,11 @@ class View:
         unknown = set(arguments) - set(self.arguments)
         if unknown:
             raise Refusal(400, f'view has no {", ".join(sorted(unknown))}.')
-        new = {**self.arguments, **arguments}
-        for name in NUMBERS:
-            new[name] = check_number(name, new[name], *limits(self.GstImaging, name), name not in ("rate", "clip"))
-        new["place"] = check_number("place", new["place"], 0, 2 ** 31 - 1)
-        self.view.set(self.settings(new))
+        new, settings = {**self.arguments, **arguments}, self.GstImaging.ViewSettings()
+        for name, told in described(self.GstImaging).items():
+            settings.set(name, check(told, new[name]))
+        self.view.set(settings)
         self.arguments = new
-
-    def settings(self, new):
-        GstImaging = self.GstImaging
-        settings = GstImaging.ViewSettings()
-        settings.init()
-        for name, member in {**NUMBERS, "place": "place"}.items():
-            setattr(settings, member, new[name])
-        for name in "window", "level":
-            if new[name] is not None:
-                setattr(settings, name, check_number(name, new[name], *limits(GstImaging, name), False))
-        for name in PARTS:
-            part = getattr(settings, name)
-            part.x, part.y, part.width, part.height = check_rectangle(name, new[name])
-        most = limits(GstImaging, "values")[1]
-        if settings.values.width * settings.values.height > most:
-            raise Refusal(400, f"values has {most:.0f} samples at most.")
-        if new["profile"] is not None:
-            line = settings.profile
-            line.x0, line.y0, line.x1, line.y1 = check_line(new["profile"])
-            settings.n_points = int(limits(GstImaging, "n_points")[1])
-        settings.colours = self.find("colour map", GstImaging.View.find_colours, new["colours"])
-        settings.section = self.find("section", GstImaging.View.find_section, new["section"])
-        return settings
-
-    @staticmethod
-    def find(kind, find, name):
-        number = find(name) if isinstance(name, str) else -1
-        if number < 0:
-            raise Refusal(400, f'There is no {kind} "{name}".')
-        return number
 
     def on_ready(self):
         from gi.repository import GLib

@@ -4,7 +4,6 @@ import { h, number, options } from "./dom.js";
 import { FilePicker, confirm } from "./files.js";
 
 const NUMBERS = ["int", "uint64", "double"];
-const HIDDEN = ["name", "parent", "settings", "stats", "settings-hash", "settings-valid"];
 
 // Whether a slider has to be logarithmic: both ends positive, three decades or more.
 function isLog(p) {
@@ -275,7 +274,7 @@ export class Controls {
 
   #group(e, isOpen) {
     const sliders = this.sliders[e.name] ?? {};
-    const controls = e.properties.filter((p) => !HIDDEN.includes(p.name)).map((p) => {
+    const controls = e.properties.map((p) => {
       const control = new Control(this.host, e.name, { ...p, ...sliders[p.name] });
       this.#controls.set(`${e.name}\n${p.name}`, control);
       return control;

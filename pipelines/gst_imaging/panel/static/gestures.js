@@ -55,7 +55,7 @@ export class Gestures {
         if (others.length) {
           const far = (p) => Math.hypot(p[0] - others[0][0], p[1] - others[0][1]);
           this.view.zoom(far(here) / Math.max(far(before), 1), others[0]);
-        } else if (event.shiftKey || event.buttons & 2) this.#drag(dx, dy);
+        } else if (event.shiftKey || event.buttons & 2) this.view.levels.drag(dx, dy);
         else this.view.pan(dx, dy);
         this.#pointers.set(event.pointerId, here);
       }
@@ -87,12 +87,6 @@ export class Gestures {
     if (!this.#corner) this.view.host.drawn(this.view, tool);
   }
 
-  #drag(dx, dy) {
-    const window = this.view.window ?? this.view.header?.window ?? 255;
-    const level = this.view.level ?? this.view.header?.level ?? 128;
-    this.view.setLevels(window * Math.exp(dx * 0.008), level + (window * dy) / 300);
-  }
-
   #key(event) {
     const step = event.shiftKey ? 160 : 40;
     const pans = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
@@ -105,11 +99,11 @@ export class Gestures {
     else if (event.key === "-") this.view.zoom(1 / 1.5);
     else if (event.key === "0") this.view.fit(true);
     else if (event.key === "1") this.view.zoom(1 / this.view.scale);
-    else if (event.key === "a") this.view.automatic();
+    else if (event.key === "a") this.view.levels.automatic();
     else if (event.key === "p") this.#markByKey("line");
     else if (event.key === "b") this.#markByKey("region");
-    else if (event.key === "w" || event.key === "W") this.#drag(event.key === "w" ? -20 : 20, 0);
-    else if (event.key === "l" || event.key === "L") this.#drag(0, event.key === "l" ? -20 : 20);
+    else if (event.key === "w" || event.key === "W") this.view.levels.drag(event.key === "w" ? -20 : 20, 0);
+    else if (event.key === "l" || event.key === "L") this.view.levels.drag(0, event.key === "l" ? -20 : 20);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -41,16 +41,16 @@ let seeking = false;
 const host = {
   link,
   numbers: [1, 2, 3, 4, 5, 6, 7, 8],
-  views: () => state?.views ?? [],
+  pads: () => state?.pads ?? [],
   frames: () => {
     const { duration, rate } = state?.layout?.pass ?? {};
     return duration ? Math.round(duration * rate) : 0;
   },
   volume: () => state?.layout?.volume ?? null,
-  limits: () => state.view.limits,
+  settings: () => state.view,
   files: () => state?.files ?? [],
   shown: () => views,
-  elementOf: (pad) => state?.elements.find((e) => e.name === state.views.find((v) => v.pad === pad)?.element),
+  elementOf: (pad) => state?.elements.find((e) => e.name === state.pads.find((v) => v.pad === pad)?.element),
   changed: () => {
     results.show(state.elements, state.layout);
     measure.update();
@@ -128,16 +128,16 @@ function fileOf(elements) {
 // What a pipeline shows first.
 function first() {
   const { main, before, after, shared, volume, more } = state.layout ?? {};
-  const known = (pad) => pad && state.views.some((v) => v.pad === pad);
+  const known = (pad) => pad && state.pads.some((v) => v.pad === pad);
   // behind the last element of ours: what it does is seen
-  const ours = state.views.filter((v) => state.elements.find((e) => e.name === v.element)?.ours);
+  const ours = state.pads.filter((v) => state.elements.find((e) => e.name === v.element)?.ours);
   const last = ours.filter((v) => v.element === ours.at(-1).element)[0];
-  const pad = known(main) ? main : (last ?? state.views[0])?.pad;
+  const pad = known(main) ? main : (last ?? state.pads[0])?.pad;
   if (known(before) && known(after)) add(before, { compare: [before, after], shared });
   else add(pad);
   for (const { pad: other, ...settings } of more ?? []) if (known(other)) add(other, settings);
   if (volume && known(volume.pad)) {
-    const { width, height } = state.views.find((v) => v.pad === volume.pad);
+    const { width, height } = state.pads.find((v) => v.pad === volume.pad);
     const places = { row: volume.row ?? Math.floor((height ?? 0) / 2), column: volume.column ?? Math.floor((width ?? 0) / 2),
       "max-row": 0 };
     for (const [section, place] of Object.entries(places)) add(volume.pad, { section, place });
@@ -146,7 +146,7 @@ function first() {
 }
 
 $("add-view").onclick = () => {
-  const free = state.views.find((v) => !views.some((s) => s.pad === v.pad)) ?? state.views[0];
+  const free = state.pads.find((v) => !views.some((s) => s.pad === v.pad)) ?? state.pads[0];
   if (free && add(free.pad)) arrange();
 };
 
@@ -183,7 +183,7 @@ link.addEventListener("lost", ({ detail }) => {
 link.addEventListener("state", ({ detail }) => {
   const again = state !== null;
   state = detail;
-  colours.learn(state.view.colours);
+  colours.learn(state.view.colours.values);
   $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo",
     insar: "SAR offsets", view: "Pictures" }[state.ready] ?? "Pipeline";
   $("title").title = state.description;
@@ -234,9 +234,9 @@ link.addEventListener("health", ({ detail }) => {
 link.addEventListener("pipeline", ({ detail }) => showPipeline(detail));
 link.addEventListener("presets", ({ detail }) => showPresets(detail));
 link.addEventListener("recording", ({ detail }) => showRecording(detail.recording));
-link.addEventListener("views", ({ detail }) => {
+link.addEventListener("pads", ({ detail }) => {
   if (!state) return;
-  state.views = detail.views;
+  state.pads = detail.pads;
   if (!views.length) first();
   for (const view of views) view.refresh();
 });
@@ -246,7 +246,7 @@ link.addEventListener("views", ({ detail }) => {
 // The position goes from frame to frame: through the file, or through one pass of files that are played again and again.
 function extent() {
   const duration = state?.pipeline.duration ?? state?.layout?.pass?.duration ?? null;
-  const rate = state?.layout?.pass?.rate ?? state?.views.find((v) => v.framerate)?.framerate;
+  const rate = state?.layout?.pass?.rate ?? state?.pads.find((v) => v.framerate)?.framerate;
   return { duration, step: rate && duration ? 1 / rate : (duration ?? 0) / 1000 };
 }
 
@@ -315,11 +315,11 @@ function showRecording(r) {
 }
 
 async function save(command, title, name) {
-  const view = current();
-  if (!view) return;
+  const pad = current();
+  if (!pad) return;
   const path = await new FilePicker(host).choose(title, name);
   if (path === null) return;
-  const values = { view, path, ...(command === "record" && { frames: 0 }) };
+  const values = { pad, path, ...(command === "record" && { frames: 0 }) };
   const done = (r) => toast(`${command === "record" ? "Recording into" : "Saved"} ${r.path}`);
   try {
     done(await link.ask(command, values));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The picture of a view, and the true samples in its pixels.
-import * as colours from "./colours.js";
+import { scaled } from "./samples.js";
 
 const paint = document.createElement("canvas");
 
@@ -22,57 +22,55 @@ function edges(c, view, [x, y, width, height]) {
   c.stroke();
 }
 
-// True samples in their pixels, where there is room; the channels of a pixel below each other. behind: the colour of a sample
-function numbers(c, view, header, behind = null) {
+// True samples in their pixels, where there is room; the channels of a pixel below each other. data: R, G, B, A of the pixels
+function numbers(c, view, header, data) {
   const n = header.channels;
   if (!view.hasNumbers) return;
-  const [x, y] = header.crop;
+  const [x, y, width] = header.crop;
   const names = header.components;
-  const text = (s, k) => (names ? `${names[k]} ` : "") + view.scaled(s, 4, header);
+  const text = (s, k) => (names ? `${names[k]} ` : "") + scaled(header, s, 4);
   const longest = Math.max(1, ...header.values.samples.flat().map((sample) => Math.max(...[sample].flat().map((s, k) => text(s, k).length))));
   edges(c, view, header.crop);
   c.textAlign = "center";
   c.textBaseline = "middle";
-  c.lineWidth = 2;
-  c.strokeStyle = "#000";
   c.font = `${Math.min(13, view.scale / 4, (view.scale * 1.5) / longest, (view.scaleY / n) * 0.64)}px ui-monospace, monospace`;
   const cut = view.layers.length > 1 ? view.inner.x + view.inner.width * view.divider : -1;
   header.values.samples.forEach((row, j) =>
     row.forEach((sample, i) => {
       const [px, py] = view.point([x + i + 0.5, y + j + 0.5]);
       if (Math.abs(px - cut) < view.scale / 2) return; // half of a number of each picture would be read as one
-      const [r, g, b] = behind?.(sample) ?? [0, 0, 0];
+      const [r, g, b] = data.subarray(4 * (j * width + i));
       c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
       [sample].flat().forEach((s, k) => {
         const line = py + ((k + 0.5) / n - 0.5) * view.scaleY * (n > 1 ? 0.84 : 1); // nearer to each other than to other pixels
-        if (!behind) c.strokeText(text(s, k), px, line);
         c.fillText(text(s, k), px, line);
       });
     }));
   c.textBaseline = "alphabetic";
 }
 
+// Of grey or R, G, B in Base64.
+function imageOf(text, width, height) {
+  const image = new ImageData(width, height);
+  const bytes = atob(text);
+  const n = bytes.length / (width * height);
+  for (let i = 0; i < width * height; i++) {
+    for (let k = 0; k < 3; k++) image.data[4 * i + k] = bytes.charCodeAt(n * i + (k % n));
+    image.data[4 * i + 3] = 255;
+  }
+  return image;
+}
+
 export function draw(c, view, { bitmap, header }) {
   const [x, y, width, height] = header.crop;
   const [left, top] = view.point([x, y]);
-  const hasValues = header.values && String(header.values.crop) === String(header.crop);
-  c.imageSmoothingEnabled = Math.min(view.scale, view.scaleY) < 1;
-  if (!hasValues || header.channels > 1) {
-    c.drawImage(bitmap, left, top, width * view.scale, height * view.scaleY);
-    if (hasValues) numbers(c, view, header);
-    return;
+  // a JPEG smears the colours of single samples
+  const image = header.pixels ? (header.image ??= imageOf(header.pixels, width, height)) : null;
+  if (image) {
+    [paint.width, paint.height] = [width, height];
+    paint.getContext("2d").putImageData(image, 0, 0);
   }
-  const [low, high] = [header.level - header.window / 2, header.level + header.window / 2];
-  const map = colours.table(header.colours);
-  const image = new ImageData(width, height);
-  header.values.samples.forEach((row, j) =>
-    row.forEach((sample, i) => {
-      const at = 4 * (j * width + i);
-      [image.data[at], image.data[at + 1], image.data[at + 2]] = colours.lookup(map, sample, low, high);
-      image.data[at + 3] = 255;
-    }));
-  [paint.width, paint.height] = [width, height];
-  paint.getContext("2d").putImageData(image, 0, 0);
-  c.drawImage(paint, left, top, width * view.scale, height * view.scaleY);
-  numbers(c, view, header, (sample) => colours.lookup(map, sample, low, high));
+  c.imageSmoothingEnabled = Math.min(view.scale, view.scaleY) < 1;
+  c.drawImage(image ? paint : bitmap, left, top, width * view.scale, height * view.scaleY);
+  if (image) numbers(c, view, header, image.data);
 }

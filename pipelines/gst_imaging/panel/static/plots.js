@@ -74,7 +74,8 @@ function map(canvas, one, value, isSigned) {
   const left = (width - 80 - size * columns) / 2;
   const knots = colours.table(isSigned ? "blue-red" : "viridis");
   for (const s of cells) {
-    c.fillStyle = s.valid ? colours.css(colours.lookup(knots, value(s), isSigned ? -top : 0, top)) : colour("--border");
+    const part = isSigned ? (value(s) / top + 1) / 2 : value(s) / top;
+    c.fillStyle = s.valid ? colours.css(knots[Math.round(255 * part)]) : colour("--border");
     c.fillRect(left + s.column * size, 4 + s.row * size, size - 0.5, size - 0.5);
   }
   for (let i = 0; i < 100; i++) {

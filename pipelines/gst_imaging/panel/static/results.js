@@ -11,7 +11,7 @@ const SPANS = [["10", "10 s"], ["60", "1 min"], ["300", "5 min"], ["", "all"]];
 
 // The line along the depth at a sample of a view. Where the slices are along y, it is one of the slice there.
 export function lineAt(view, [x, y], most) {
-  const isRow = ["row", "max-row"].includes(view.settings.section);
+  const isRow = view.section.axes[1] === "z";
   const height = isRow ? (view.description?.height ?? 1) : view.source[1];
   return { x, height: Math.min(height, most), cut: isRow ? { ...view.cut, section: "frame", place: y } : view.cut };
 }
@@ -22,7 +22,7 @@ export class Results {
   #dirty = false;
   #line = null;
 
-  // @host: link, numbers (free ones), shown (), elementOf (pad), limits ()
+  // @host: link, numbers (free ones), shown (), elementOf (pad), settings ()
   constructor(host, root) {
     this.host = host;
     this.elementMenu = h("select", { "aria-label": "Element with results", onchange: () => this.#choose() });
@@ -133,7 +133,7 @@ export class Results {
   }
 
   #askLine(view, at) {
-    const { x, height, cut } = lineAt(view, at, this.host.limits().values[1]);
+    const { x, height, cut } = lineAt(view, at, this.host.settings().values.maximum);
     this.#line ??= { number: this.host.numbers.pop() };
     const wanted = { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height], values: [x, 0, 1, height], ...cut };
     if (this.#line.wanted === JSON.stringify(wanted)) return;

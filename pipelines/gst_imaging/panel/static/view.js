@@ -1,54 +1,30 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One view: the newest picture of a pad, with zoom, pan, window and level, and true samples.
-import * as colours from "./colours.js";
-import { colour, h, number, options, prepare, real } from "./dom.js";
+import { colour, h, number, options, prepare } from "./dom.js";
 import { Gestures } from "./gestures.js";
+import { Levels } from "./levels.js";
 import { marks } from "./marks.js";
 import { draw as picture } from "./pixels.js";
+import { Plane } from "./plane.js";
+import { placeOn, quantity, sampleAt } from "./samples.js";
 import { colourBar, rulers } from "./scales.js";
 
-const LEFT = 52; // of the rulers and of the bar, in CSS pixels
-const BOTTOM = 30;
-const RIGHT = 66;
-const TOP = 8;
 const SAMPLES = 4096; // as many true samples are asked for with each picture
-const SECTIONS = [
-  ["live", "Live", "The newest frame, whichever slice it is"],
-  ["frame", "Slice", "One slice of the volume"],
-  ["row", "Row", "One row of every slice"],
-  ["column", "Column", "One column of every slice"],
-  ["max-frame", "Max slices", "The largest sample of all slices"],
-  ["max-row", "Max rows", "The largest sample along y of every slice"],
-  ["max-column", "Max columns", "The largest sample along x of every slice"],
-];
+const LIVE = { nick: "live", label: "Live", blurb: "The newest frame, whichever slice it is", axes: "xy" }; // beside the sections of the library
 const ASPECTS = [
   ["fill", "fill", "Pixels are stretched, so that the picture fills the view"],
   ["pixels", "pixels", "Pixels are squares"],
   ["true", "true", "As long and as high as the steps of the axes say"],
 ];
 
-const RANGES = [
-  ["0", "min–max", "From the smallest to the largest sample that is shown"],
-  ["0.1", "99.8 %", "Without 0.1 % of the samples at each end"],
-  ["0.5", "99 %", "Without 0.5 % of the samples at each end"],
-  ["2", "96 %", "Without 2 % of the samples at each end"],
-  ["5", "90 %", "Without 5 % of the samples at each end"],
-];
-const PASSING = ["picturesrc", "lapsharpen", "shcentroid"]; // elements whose frames are those of the files, by number
 const NOTHING = { profile: null, histogram: 0, region: null };
 
-export class View {
+export class View extends Plane {
   #sent = [];
   #timer = 0;
-  scale = 1;
-  x = 0;
-  y = 0;
-  fitted = true;
   hover = null;
   divider = 0.5;
   overlays = [];
-  window = null;
-  level = null;
   line = null; // that was drawn: x0, y0, x1, y1 in samples
   region = null; // x, y, width, height
   cursor = null; // whose row and column are measured
@@ -57,9 +33,10 @@ export class View {
   measured = NOTHING;
 
   // shared: of two pads that are compared, the samples mean the same, and have one window and level
-  // @host: link, numbers (free ones), views (), shown (), elementOf (pad), volume (), frames (), limits (), tool (), changed (view), hovered (view),
+  // @host: link, numbers (free ones), pads (), shown (), elementOf (pad), volume (), frames (), settings (), tool (), changed (view), hovered (view),
   // pictured (view), chosen (view), drawn (view, tool), close (view)
   constructor(host, pad, { section = "live", place = 0, compare = null, shared = false, colours: map = "grey", closable = true } = {}) {
+    super();
     this.host = host;
     this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
     this.settings = { colours: map, section, place };
@@ -92,35 +69,7 @@ export class View {
   }
 
   get description() {
-    return this.host.views().find((v) => v.pad === this.pad);
-  }
-
-  // Whether a sample is longer than it is high, or the other way round, or nobody knows.
-  get oblong() {
-    const [a, b] = this.header?.axes ?? [null, null];
-    if (a && b && a.unit === "pixel" && b.unit === "pixel" && a.name !== b.name) return true; // pixels of two kinds
-    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live",
-      "frame"].includes(this.settings.section);
-  }
-
-  // The axes have one unit.
-  get #steps() {
-    const [a, b] = this.header?.axes ?? [null, null];
-    return a && b && a.unit === b.unit && a.unit !== "pixel" && a.step && b.step ? [Math.abs(a.step), Math.abs(b.step)] : null;
-  }
-
-  get aspect() {
-    const chosen = this.#aspect ?? (this.oblong ? "fill" : "pixels");
-    return chosen === "true" && !this.#steps ? "pixels" : chosen;
-  }
-
-  #aspect = null;
-
-  // CSS pixels of a sample along y; `scale` are those along x.
-  get scaleY() {
-    const [width, height] = this.source;
-    if (this.aspect === "fill") return (this.scale * (this.inner.height / height)) / (this.inner.width / width);
-    return this.aspect === "true" ? (this.scale * this.#steps[1]) / this.#steps[0] : this.scale;
+    return this.host.pads().find((v) => v.pad === this.pad);
   }
 
   get source() {
@@ -129,6 +78,7 @@ export class View {
   }
 
   #build(closable) {
+    this.levels = new Levels(() => this.header, () => this.update());
     const compared = this.layers.length > 1;
     this.padMenu = h("select", { class: "pad", "aria-label": "Pad", title: "The pad that is shown",
       onchange: () => this.choose(this.padMenu.value) });
@@ -138,20 +88,14 @@ export class View {
       title: "Colour map, of pictures with one channel",
       onchange: () => this.change({ colours: this.mapMenu.value }),
     });
-    options(this.mapMenu, colours.names().map((n) => [n, n]), this.settings.colours);
+    options(this.mapMenu, this.host.settings().colours.values.map(({ nick }) => [nick, nick]), this.settings.colours);
     this.sectionMenu = h("select", { class: "section", "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
-    options(this.sectionMenu, SECTIONS, this.settings.section);
+    options(this.sectionMenu, this.#sections.map((s) => [s.nick, s.label, s.blurb]), this.settings.section);
     this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section",
       oninput: () => this.change({ place: Number(this.place.value) }) });
     this.volumeTools = h("span", { class: "tools", hidden: true }, this.sectionMenu, this.place);
     const button = (text, label, key, action) => h("button",
       { type: "button", "aria-label": label, title: `${label} (${key})`, onclick: action }, text);
-    this.auto = h("button", { type: "button", class: "auto", "aria-pressed": "true", title: "Choose window and level from each picture (a)",
-      onclick: () => this.automatic() }, "Auto");
-    this.windowSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Window",
-      title: "Window: the range from black to white. Shift and drag the picture sideways", oninput: () => this.#slide() });
-    this.levelSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Level",
-      title: "Level: the middle of the window. Shift and drag the picture up and down", oninput: () => this.#slide() });
     this.canvas = h("canvas", {
       tabindex: 0,
       role: "img",
@@ -173,30 +117,27 @@ export class View {
     this.readout = h("output", { class: "readout", "aria-live": "off" }, " ");
     this.zoomText = h("output", { class: "zoom" }, "");
     this.aspectMenu = h("select", { class: "aspect", "aria-label": "Aspect of the pixels", onchange: () => {
-      this.#aspect = this.aspectMenu.value;
+      this.chosenAspect = this.aspectMenu.value;
       this.fit(true);
     } });
     options(this.aspectMenu, ASPECTS, this.aspect);
-    this.rangeMenu = h("select", { class: "range", "aria-label": "Range of the automatic window", title: "Range of Auto",
-      onchange: () => this.automatic() });
-    options(this.rangeMenu, RANGES, "0.5");
     this.root = h("section", { class: "view", "aria-label": "View" },
       h("div", { class: "bar" },
         compared ? h("span", { class: "pads" }, "Before ┃ after") : this.padMenu, this.volumeTools, this.mapMenu,
-        h("span", { class: "tools levels" }, this.auto, h("label", {}, "W", this.windowSlider), h("label", {}, "L", this.levelSlider)),
+        this.levels.root,
         h("span", { class: "tools zooms" },
           button("−", "Zoom out", "-", () => this.zoom(1 / 1.5)), button("+", "Zoom in", "+", () => this.zoom(1.5)),
           button("1:1", "One pixel for each sample", "1", () => this.zoom(1 / this.scale)), button("Fit", "Fit", "0", () => this.fit(true)),
           closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
       h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.old, this.message),
-      this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.rangeMenu, this.aspectMenu)));
+      this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.levels.rangeMenu, this.aspectMenu)));
     this.#gestures = new Gestures(this);
     this.refresh();
   }
 
   // The menus follow the pads of the pipeline.
   refresh() {
-    options(this.padMenu, this.host.views().map((v) => [v.pad, v.pad, v.caps]), this.pad);
+    options(this.padMenu, this.host.pads().map((v) => [v.pad, v.pad, v.caps]), this.pad);
     const volume = this.volume;
     this.volumeTools.hidden = !volume;
     this.#places();
@@ -213,9 +154,18 @@ export class View {
     return section === "live" ? { section: "frame", place, volume: 0 } : { section, place, volume: this.volume };
   }
 
+  get #sections() {
+    return [LIVE, ...this.host.settings().section.values];
+  }
+
+  // The section that is shown: its axes, and that of its place, are x, y, and z of the slices
+  get section() {
+    return this.#sections.find((s) => s.nick === this.settings.section);
+  }
+
   #places() {
     const d = this.description;
-    const n = { frame: this.volume, row: d?.height, column: d?.width }[this.settings.section];
+    const n = { z: this.volume, y: d?.height, x: d?.width }[this.section.place];
     this.place.hidden = !n;
     this.place.max = Math.max((n ?? 1) - 1, 0);
     this.place.value = this.settings.place;
@@ -242,7 +192,7 @@ export class View {
     this.layers[0].bitmap = null;
     this.#forget();
     this.fitted = true;
-    this.automatic();
+    this.levels.automatic();
     this.refresh();
     this.open();
     this.fit();
@@ -258,8 +208,7 @@ export class View {
 
   change(settings) {
     Object.assign(this.settings, settings);
-    this.update();
-    this.draw();
+    this.moved();
   }
 
   #chooseSection() {
@@ -273,75 +222,18 @@ export class View {
     this.host.changed(this);
   }
 
-  get inner() {
-    return { x: LEFT, y: TOP, width: Math.max(this.canvas.clientWidth - LEFT - RIGHT, 16),
-      height: Math.max(this.canvas.clientHeight - TOP - BOTTOM, 16) };
-  }
-
   fit(update) {
-    const [width, height] = this.source;
-    const inner = this.inner;
-    this.fitted = true;
-    const ratio = this.scaleY / this.scale;
-    this.scale = Math.min(inner.width / width, inner.height / height / ratio);
-    this.x = (width - inner.width / this.scale) / 2;
-    this.y = (height - inner.height / this.scaleY) / 2;
+    this.fitAll();
     options(this.aspectMenu, ASPECTS, this.aspect);
-    this.aspectMenu.options[2].disabled = !this.#steps;
+    this.aspectMenu.options[2].disabled = !this.steps;
     this.#read();
     this.draw();
     if (update) this.update();
   }
 
-  // Around a point of the canvas, by default the inspected sample, else the middle.
-  zoom(factor, at = null) {
-    const inner = this.inner;
-    const point = at ?? (this.hover ? this.point(this.hover.map((v) => v + 0.5)) : [inner.x + inner.width / 2, inner.y + inner.height / 2]);
-    const [sx, sy] = this.sample(point);
-    this.fitted = false;
-    this.scale = Math.max(0.02, Math.min(160, this.scale * factor));
-    this.x = sx - (point[0] - inner.x) / this.scale;
-    this.y = sy - (point[1] - inner.y) / this.scaleY;
-    this.#keep();
-  }
-
-  pan(dx, dy) {
-    this.fitted = false;
-    this.x -= dx / this.scale;
-    this.y -= dy / this.scaleY;
-    this.#keep();
-  }
-
-  // The middle of the view stays on the picture.
-  #keep() {
-    const [width, height] = this.source;
-    const inner = this.inner;
-    const half = [inner.width / this.scale / 2, inner.height / this.scaleY / 2];
-    this.x = Math.max(-half[0], Math.min(width - half[0], this.x));
-    this.y = Math.max(-half[1], Math.min(height - half[1], this.y));
+  moved() {
     this.draw();
     this.update();
-  }
-
-  // Sample (with fraction, 0 the left edge) at a point of the canvas, and back.
-  sample([px, py]) {
-    const inner = this.inner;
-    return [(px - inner.x) / this.scale + this.x, (py - inner.y) / this.scaleY + this.y];
-  }
-
-  point([sx, sy]) {
-    const inner = this.inner;
-    return [(sx - this.x) * this.scale + inner.x, (sy - this.y) * this.scaleY + inner.y];
-  }
-
-  #crop() {
-    const [width, height] = this.source;
-    const inner = this.inner;
-    const x0 = Math.max(0, Math.min(width - 1, Math.floor(this.x)));
-    const y0 = Math.max(0, Math.min(height - 1, Math.floor(this.y)));
-    const x1 = Math.max(x0 + 1, Math.min(width, Math.ceil(this.x + inner.width / this.scale)));
-    const y1 = Math.max(y0 + 1, Math.min(height, Math.ceil(this.y + inner.height / this.scaleY)));
-    return [x0, y0, x1 - x0, y1 - y0];
   }
 
   // Tells the server what is wanted, twelve times a second at most.
@@ -354,9 +246,9 @@ export class View {
     clearTimeout(this.#timer);
     this.#timer = 0;
     const ratio = window.devicePixelRatio || 1;
-    const limits = this.host.limits();
+    const limits = this.host.settings();
     const known = this.header !== null && !this.fitted;
-    const crop = known ? this.#crop() : null;
+    const crop = known ? this.crop() : null;
     const [, , width, height] = crop ?? [0, 0, ...this.source];
     const near = width * height <= SAMPLES && this.header !== null;
     // as many pixels as the screen has along the axis that is shown larger: the server keeps the shape
@@ -365,10 +257,9 @@ export class View {
     this.layers.forEach((layer, i) => {
       const first = i > 0 && this.isShared ? this.header : null;
       const wanted = {
-        pad: layer.pad, colours: this.settings.colours, ...this.cut, crop, values, window: this.window ?? first?.window ?? null,
-        level: this.level ?? first?.level ?? null, clip: Number(this.rangeMenu.value), ...this.measured,
-        width: Math.max(16, Math.min(limits.width[1], Math.ceil(width * size))),
-        height: Math.max(16, Math.min(limits.height[1], Math.ceil(height * size))),
+        pad: layer.pad, colours: this.settings.colours, ...this.cut, crop, values, ...this.levels.wanted(first), ...this.measured,
+        width: Math.max(16, Math.min(limits.width.maximum, Math.ceil(width * size))),
+        height: Math.max(16, Math.min(limits.height.maximum, Math.ceil(height * size))),
       };
       const text = JSON.stringify(wanted);
       if (text === this.#sent[i] || !this.host.link.isOpen) return;
@@ -396,7 +287,7 @@ export class View {
       const bitmap = await createImageBitmap(jpeg);
       layer.bitmap?.close?.();
       const other = String(layer.header?.source) !== String(header.source);
-      header.bits = this.host.views().find((v) => v.pad === layer.pad)?.["bit-depth"] ?? 0;
+      header.bits = this.host.pads().find((v) => v.pad === layer.pad)?.["bit-depth"] ?? 0;
       [layer.bitmap, layer.header] = [bitmap, header];
       if (other && this.fitted) this.fit(true);
       this.message.hidden = true;
@@ -405,57 +296,13 @@ export class View {
       this.root.dataset.frame = header.frame ?? "";
       this.root.dataset.serial = header.serial;
       if (this.isShared) this.update();
-      this.#levels();
+      this.levels.show();
       this.draw();
       this.#read();
       this.host.pictured(this);
     } finally {
       this.host.link.send("seen", { view: header.view });
     }
-  }
-
-  // --- window and level
-
-  #range() {
-    const { type, minimum, maximum } = this.header ?? {};
-    if (type === "u8") return [0, 255];
-    if (type === "u16") return [0, 65535];
-    const span = (maximum ?? 1) - (minimum ?? 0) || 1;
-    return this.#floatRange ?? [(minimum ?? 0) - span / 2, (maximum ?? 1) + span / 2];
-  }
-
-  #floatRange = null;
-
-  automatic() {
-    this.window = this.level = this.#floatRange = null;
-    this.auto.setAttribute("aria-pressed", "true");
-    this.update();
-  }
-
-  setLevels(window, level) {
-    const [low, high] = (this.#floatRange = this.#range());
-    this.window = Math.max((high - low) / 65536, Math.min(high - low, window));
-    this.level = Math.max(low, Math.min(high, level));
-    this.auto.setAttribute("aria-pressed", "false");
-    this.#levels();
-    this.update();
-  }
-
-  // The window's slider is logarithmic: it spans 16 bits.
-  #slide() {
-    const [low, high] = this.#range();
-    this.setLevels((high - low) * 2 ** (16 * (this.windowSlider.value / 1000 - 1)), low + ((high - low) * this.levelSlider.value) / 1000);
-  }
-
-  #levels() {
-    const [low, high] = this.#range();
-    const window = this.window ?? this.header?.window ?? high - low;
-    const level = this.level ?? this.header?.level ?? (low + high) / 2;
-    if (document.activeElement !== this.windowSlider) this.windowSlider.value = 1000 * (1 + Math.log2(Math.max(window / (high - low),
-      2 ** -16)) / 16);
-    if (document.activeElement !== this.levelSlider) this.levelSlider.value = (1000 * (level - low)) / (high - low);
-    this.windowSlider.setAttribute("aria-valuetext", number(window));
-    this.levelSlider.setAttribute("aria-valuetext", number(level));
   }
 
   // byKey: no mouse shows where it is
@@ -477,45 +324,10 @@ export class View {
     this.draw();
   }
 
-  // The true sample at (x, y), undefined while it is not known.
-  value(x, y, header = this.header) {
-    const v = header?.values;
-    if (!v) return undefined;
-    const [x0, y0, width, height] = v.crop;
-    if (x < x0 || y < y0 || x >= x0 + width || y >= y0 + height) return undefined;
-    return v.samples[y - y0]?.[x - x0];
-  }
-
-  // A sample as its quantity, with the unit.
-  quantity(sample, digits = 5, header = this.header) {
-    if (sample === null) return "not seen yet";
-    const names = header?.components;
-    const text = Array.isArray(sample)
-      ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${this.scaled(s, digits, header)}`).join(", ") : this.scaled(sample, digits, header);
-    return `${text} ${header?.quantity?.unit ?? ""}`.trim();
-  }
-
-  // A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
-  scaled(sample, digits = 5, header = this.header) {
-    const q = header?.quantity;
-    if (sample === null) return "–";
-    // of the camera, where somebody knows its bits
-    const top = header.type === "u16" && header.bits ? 2 ** header.bits - 1 : NaN;
-    if (!q || q.scale === undefined) return (sample >= top ? "≥ " : "") + number(sample, digits);
-    const end = { u8: 255, u16: 65535 }[header.type];
-    const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
-    return mark + number(real(q, sample), digits);
-  }
-
-  place1(axis, sample, digits) {
-    const a = this.header?.axes?.[axis];
-    return a ? `${a.name} ${number(a.origin + a.step * sample, digits)} ${a.unit}` : `${"xy"[axis]} ${sample}`;
-  }
-
   // The number of the frame. Of a file without frames of its own the offset is that of a byte.
   #frame(header) {
-    const { counts, framerate } = this.description ?? {};
-    const n = PASSING.includes(this.host.elementOf(this.pad)?.element) && header.frame !== null ? this.host.frames() : 0;
+    const { counts, framerate, passes } = this.description ?? {};
+    const n = passes && header.frame !== null ? this.host.frames() : 0;
     if (n > 1) return `frame ${header.frame % n} of ${n}`;
     if (counts !== false) return `frame ${header.frame ?? header.serial}`;
     return framerate && header.pts !== null ? `frame ${Math.round((header.pts / 1e9) * framerate)}` : `picture ${header.serial}`;
@@ -547,11 +359,11 @@ export class View {
       return;
     }
     const [x, y] = this.hover;
-    const samples = this.layers.map((l) => this.value(x, y, l.header));
+    const samples = this.layers.map((l) => sampleAt(l.header, x, y));
     const each = (text) => samples.map((s, i) => (s === undefined ? "…" : text(s, this.layers[i].header))).join(" ┃ ");
-    const places = (digits) => (header.axes?.some(Boolean) ? `  ${this.place1(0, x, digits)}, ${this.place1(1, y, digits)}` : "");
-    this.readout.textContent = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 4, from))}${places(4)}`;
-    this.readout.title = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 7, from))}${places(7)}; sample ${each((s) => [s].flat().map((v) => number(v, 17)).join(", "))}`;
+    const places = (digits) => (header.axes?.some(Boolean) ? `  ${placeOn(header, 0, x, digits)}, ${placeOn(header, 1, y, digits)}` : "");
+    this.readout.textContent = `(${x}, ${y})  ${each((s, from) => quantity(from, s, 4))}${places(4)}`;
+    this.readout.title = `(${x}, ${y})  ${each((s, from) => quantity(from, s, 7))}${places(7)}; sample ${each((s) => [s].flat().map((v) => number(v, 17)).join(", "))}`;
     this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0], (_key, v) => (Number.isFinite(v) || typeof v !== "number" ? v : number(v)));
     this.readout.dataset.frame = header.frame ?? "";
   }
@@ -587,10 +399,5 @@ export class View {
     c.restore();
     rulers(c, this);
     colourBar(c, this);
-  }
-
-  // Whether pixels are large enough for their samples.
-  get hasNumbers() {
-    return this.scale >= 40 && this.scaleY >= 16 * (this.header?.channels ?? 1);
   }
 }

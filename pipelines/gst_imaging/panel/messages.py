@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Warnings, errors and infos of a panel, the newest ones."""
+import time
+
+MAX_MESSAGES = 200
+
+
+class Messages:
+    def __init__(self, panel):
+        self.panel, self.all = panel, []
+        self.n = self.n_errors = self.n_warnings = 0
+        self.say = lambda element, sentence: None  # a warning or an error, when it is told for the first time
+
+    def tell(self, severity, element, text, debug=None):
+        self.n += 1
+        self.n_errors += severity == "error"
+        self.n_warnings += severity == "warning"
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
+        told = {"type": "message", "severity": severity, "number": self.n, "time": stamp,
+                "element": element, "text": text, "debug": debug, "count": 1, "first": stamp, "replaces": None}
+        # a loop warns in each pass: what was told already is one message, the newest
+        for same in [m for m in self.all if (m["severity"], m["element"], m["text"]) == (severity, element, text)]:
+            told.update({"count": same["count"] + 1, "first": same["first"], "replaces": same["number"]})
+            self.all.remove(same)
+        self.all = self.all[1 - MAX_MESSAGES:] + [told]
+        if severity != "info" and told["count"] == 1:
+            self.say(element, text)
+        self.panel.listener(told)
+
+    def error_text(self):
+        """Returns: the sentence of the newest error"""
+        return next((m["text"] for m in reversed(self.all) if m["severity"] == "error"), "It does not say why.")

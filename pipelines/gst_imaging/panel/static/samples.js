@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// True samples of a picture as texts, with the quantity and the axes that its header tells.
+import { number, real } from "./dom.js";
+
+// The sample at (x, y), undefined while it is not known.
+export function sampleAt(header, x, y) {
+  const v = header?.values;
+  if (!v) return undefined;
+  const [x0, y0, width, height] = v.crop;
+  if (x < x0 || y < y0 || x >= x0 + width || y >= y0 + height) return undefined;
+  return v.samples[y - y0]?.[x - x0];
+}
+
+// A sample as its quantity, with the unit.
+export function quantity(header, sample, digits = 5) {
+  if (sample === null) return "not seen yet";
+  const names = header.components;
+  const text = Array.isArray(sample) ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${scaled(header, s, digits)}`).join(", ") : scaled(header, sample, digits);
+  return `${text} ${header.quantity?.unit ?? ""}`.trim();
+}
+
+// A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
+export function scaled(header, sample, digits = 5) {
+  const q = header.quantity;
+  if (sample === null) return "–";
+  // of the camera, where somebody knows its bits
+  const top = header.type === "u16" && header.bits ? 2 ** header.bits - 1 : NaN;
+  if (!q || q.scale === undefined) return (sample >= top ? "≥ " : "") + number(sample, digits);
+  const end = { u8: 255, u16: 65535 }[header.type];
+  const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
+  return mark + number(real(q, sample), digits);
+}
+
+// Where a sample is along an axis.
+export function placeOn(header, axis, sample, digits) {
+  const a = header.axes?.[axis];
+  return a ? `${a.name} ${number(a.origin + a.step * sample, digits)} ${a.unit}` : `${"xy"[axis]} ${sample}`;
+}
