@@ -23,6 +23,10 @@ extern "C" {
  *   median of its neighbours as any of them: hot pixels, cosmic rays
  * @n_uneven: other cells with a spot where the medians of opposite sides
  *   differ, in x and y together, by more than half its height
+ * @n_doubled: cells with a second peak of half the height or more, a third of
+ *   the cell or farther from the first
+ * @n_between: cells of a grid without a spot, between two with one in their row
+ *   or column; none of a map
  * @n_at_most: cells that need a higher threshold than the largest @fraction; 0
  *   where that suffices
  * @share: of the light that is not the spots', 0 to 1
@@ -57,6 +61,7 @@ extern "C" {
  * s (1 + 0.001 n + 0.12 sqrt (n)). */
 typedef struct ImkShcentroidLight {
   uint32_t n_lit, n_cut, n_hot, n_uneven, n_at_most;
+  uint32_t n_doubled, n_between;
   double share, radius, pedestal;
   double fraction, least, min_flux;
 } ImkShcentroidLight;
