@@ -451,8 +451,13 @@ watch_light (GstShCentroid *self, const ImkImage *host)
   if (imk_shcentroid_look (&config, host, &seen, NULL) != IMK_OK)
     return;
   gst_sh_centroid_watch_note (w, &seen);
-  if (watch_fit (self, &config, host, &seen) ||
-      config.weighting != IMK_SHCENTROID_WEIGHTING_NONE) /* cuts light off */
+  if (watch_fit (self, &config, host, &seen))
+    return;
+  if (gst_sh_centroid_watch_is_dim (&seen)) {
+    tell (self, gst_sh_centroid_watch_dim (w, &seen));
+    return;
+  }
+  if (config.weighting != IMK_SHCENTROID_WEIGHTING_NONE) /* cuts light off */
     return;
   tell (self, gst_sh_centroid_watch_light (w, &config, mode, &seen));
   tell (self, gst_sh_centroid_watch_background (w, &config, mode, &seen));

@@ -15,6 +15,9 @@ enum {
   LEAST_FIT = 7,    /* cells with light; a lattice needs as many spots */
 };
 
+/* Steps of a sample: with fewer, a spot is rounded to a few values. */
+#define LEAST_HEIGHT 10
+
 /* A rotation that columns, rows and pitches do not hide. */
 #define LARGE_ROTATION 0.01
 
@@ -240,6 +243,27 @@ gst_sh_centroid_watch_fit (GstShCentroidWatch *self,
       g->n_spots, hypot (g->column_x, g->column_y), hypot (g->row_x, g->row_y),
       g->rotation * 180 / G_PI, fit->cell_width, fit->cell_height,
       fit->n_misplaced, remedy);
+}
+
+gboolean
+gst_sh_centroid_watch_is_dim (const ImkShcentroidLight *light)
+{
+  return light->n_lit > 0 && light->height < LEAST_HEIGHT * light->step;
+}
+
+gchar *
+gst_sh_centroid_watch_dim (
+    GstShCentroidWatch *self, const ImkShcentroidLight *light)
+{
+  if (self->told_dim)
+    return NULL;
+  self->told_dim = TRUE;
+  return g_strdup_printf (
+      "The light is too low: the median spot rises %.3g counts above its "
+      "surroundings, and samples have steps of %.3g. Rounding and noise move "
+      "such centroids. Expose longer, raise the gain of the camera, or send "
+      "more bits (GRAY16_LE).",
+      light->height, light->step);
 }
 
 /* Where T is at its limit, or the sides of cells differ by half a spot. */

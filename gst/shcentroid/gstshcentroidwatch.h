@@ -25,6 +25,7 @@ typedef struct {
   gboolean is_dark; /* the last look found no spots */
   gboolean told_light, told_background, told_hot, told_pedestal;
   gboolean told_fit; /* of the cells in use */
+  gboolean told_dim;
 } GstShCentroidWatch;
 
 /* Whether another frame of @type is wanted by _depth (). */
@@ -66,6 +67,13 @@ gboolean gst_sh_centroid_watch_wants_fit (const GstShCentroidWatch *self,
 /* Returns: (nullable) (transfer full): a sentence, once for the same cells */
 gchar *gst_sh_centroid_watch_fit (GstShCentroidWatch *self,
     const ImkShcentroidConfig *config, const ImkShcentroidFit *fit);
+
+/* Whether spots are so low that what else is told of light follows from it. */
+gboolean gst_sh_centroid_watch_is_dim (const ImkShcentroidLight *light);
+
+/* Returns: (transfer full) (nullable): a sentence on dim spots, once */
+gchar *gst_sh_centroid_watch_dim (
+    GstShCentroidWatch *self, const ImkShcentroidLight *light);
 
 /* With the same light, and after it: an uneven background, hot pixels, and a
  * pedestal in the variances. Returns: as above */

@@ -121,6 +121,7 @@ typedef struct Cell {
   float share, radius;
   float level, noise; /* L and s */
   float min, max;
+  float height, step;
   float min_flux;
   float pedestal; /* what is subtracted of the flux, of what is left */
 } Cell;
@@ -416,6 +417,8 @@ look_at (const ImkShcentroidConfig *c, const ImkShcentroidRect *rect,
   cell->max = room->all[0];
   cell->min = room->all[room->n - 1];
   middle = room->border[room->n_border / 2];
+  cell->height = cell->max - middle;
+  cell->step = quantum;
   if (!(cell->max > cell->level + 2.4f * cell->noise))
     return DARK;
   if (room->border[0] - middle > 0.5f * (cell->max - middle))
@@ -524,6 +527,8 @@ sum_up (Cell *cells, uint32_t n, float *room)
     return light;
   light.share = exceeded_by (cells, n, offsetof (Cell, share), 0.5, room);
   light.radius = exceeded_by (cells, n, offsetof (Cell, radius), 0.5, room);
+  light.height = exceeded_by (cells, n, offsetof (Cell, height), 0.5, room);
+  light.step = exceeded_by (cells, n, offsetof (Cell, step), 0.5, room);
   n_noisy = put_noisy_first (cells, n);
   light.min_flux =
       exceeded_by (cells, n_noisy, offsetof (Cell, min_flux), 0.5, room);

@@ -31,6 +31,8 @@ extern "C" {
  *   where that suffices
  * @share: of the light that is not the spots', 0 to 1
  * @radius: of the median spot above the threshold, pixels
+ * @height: of the median spot above the median of the border, counts
+ * @step: of the values: q below; 0 where they are continuous
  * @pedestal: light of the median of the border under the pixels of a spot above
  *   the threshold, of its flux
  * @fraction, @least, @min_flux: threshold (of RANGE), threshold_least and
@@ -53,7 +55,8 @@ extern "C" {
  * p are the pixels of a cell after calibration and threshold, before weight and
  * power. b is the mean of p over the border; b n / m00 is the share of a cell
  * of n pixels with the flux m00 = sum p. A centroid moves by 1 - share of what
- * its spot does. @share, @radius and @pedestal are medians over the cells.
+ * its spot does. @share, @radius, @height, @step and @pedestal are medians over
+ * the cells.
  *
  * @least: L of the cells, exceeded by 9 of 10. @fraction: T above L also where
  * L is higher than that by s, in 3 of 4 such cells; 0.2 to 0.6.
@@ -63,6 +66,7 @@ typedef struct ImkShcentroidLight {
   uint32_t n_lit, n_cut, n_hot, n_uneven, n_at_most;
   uint32_t n_doubled, n_between;
   double share, radius, pedestal;
+  double height, step;
   double fraction, least, min_flux;
 } ImkShcentroidLight;
 

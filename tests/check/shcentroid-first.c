@@ -500,6 +500,35 @@ CHECK_LOOP_TEST (test_troubles_of_the_first_frame_are_one_warning, N_BACKENDS)
   }
 }
 
+/* Spots of a few counts on 8 bits, on a pedestal that is most of their flux. */
+CHECK_LOOP_TEST (test_low_light_is_the_one_warning, N_BACKENDS)
+{
+  static const struct {
+    const gchar *properties;
+    gdouble scale, pedestal;
+    const gchar *words;
+  } cases[] = {{GRID, 5, 0.4, "The light is too low: the median spot rises 5 "},
+      {GRID "threshold-mode=auto", 5, 4,
+          "The light is too low: the median spot rises 5 "},
+      {GRID "threshold-mode=range threshold=0.2", 8, 0,
+          "The light is too low: the median spot rises 8 "},
+      {GRID "weighting=gaussian sigma=3", 5, 4, "The light is too low"},
+      {GRID, 30, 0.4, "of the flux"},
+      {GRID "threshold-mode=auto", 12, 0.4, NULL}};
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    g_auto (Sh) sh = sh_new (backends[__i__], cases[k].properties,
+        "video/x-raw,format=GRAY8,width=80,height=80,framerate=30/1");
+
+    for (guint i = 0; i < 3; i++)
+      g_free (
+          sh_measure (&sh, frame_new (1, cases[k].scale, cases[k].pedestal)));
+    if (cases[k].words)
+      check_warning (sh.bus, LIBRARY, SETTINGS, cases[k].words);
+    check_no_messages (sh.bus, GST_MESSAGE_WARNING);
+  }
+}
+
 /* --- cells that are elsewhere --- */
 
 CHECK_LOOP_TEST (test_cells_off_the_lenslets_are_one_warning, N_BACKENDS)
