@@ -58,23 +58,46 @@ start (GstImagingJpeg *self, GError **error)
 static void
 set_format (GstImagingJpeg *self, const GstImagingViewPicture *p)
 {
+  const guint width = p->stride / (p->is_grey ? 1 : 3); /* whole blocks */
   GstSegment segment;
   GstCaps *caps;
 
-  if (self->width == p->width && self->height == p->height &&
+  if (self->width == width && self->height == p->height &&
       self->is_grey == p->is_grey)
     return;
-  self->width = p->width;
+  self->width = width;
   self->height = p->height;
   self->is_grey = p->is_grey;
   caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
-      p->is_grey ? "GRAY8" : "RGB", "width", G_TYPE_INT, (gint) p->width,
-      "height", G_TYPE_INT, (gint) p->height, "framerate", GST_TYPE_FRACTION, 0,
-      1, NULL);
+      p->is_grey ? "GRAY8" : "RGB", "width", G_TYPE_INT, (gint) width, "height",
+      G_TYPE_INT, (gint) p->height, "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
   gst_pad_push_event (self->in, gst_event_new_caps (caps));
   gst_caps_unref (caps);
   gst_segment_init (&segment, GST_FORMAT_TIME);
   gst_pad_push_event (self->in, gst_event_new_segment (&segment));
+}
+
+/* jpegenc leaves undefined what it encodes beside a picture in the last block
+ * of a row. So it gets whole blocks, and here the frame header (SOF; ITU-T
+ * T.81, B.2.2) gets the width of the picture, at which decoders cut it.
+ * Returns: whether there is such a header */
+static gboolean
+set_width (GstBuffer *jpeg, guint width)
+{
+  GstMapInfo map;
+  gsize at = 2; /* behind the start of the image */
+  gboolean found = FALSE;
+
+  if (!gst_buffer_map (jpeg, &map, GST_MAP_READWRITE))
+    return FALSE;
+  while (!found && at + 9 <= map.size && map.data[at] == 0xff) {
+    found = map.data[at + 1] >= 0xc0 && map.data[at + 1] <= 0xc2;
+    if (found)
+      GST_WRITE_UINT16_BE (map.data + at + 7, (guint16) width);
+    at += 2 + GST_READ_UINT16_BE (map.data + at + 2);
+  }
+  gst_buffer_unmap (jpeg, &map);
+  return found;
 }
 
 GstBuffer *
@@ -93,7 +116,8 @@ gst_imaging_jpeg_encode (GstImagingJpeg *self,
       picture->pixels, picture->size, 0, picture->size, NULL, NULL);
   GST_BUFFER_PTS (buffer) = 0;
   flow = gst_pad_push (self->in, buffer);
-  if (flow != GST_FLOW_OK || !self->made) {
+  if (flow != GST_FLOW_OK || !self->made ||
+      !set_width (self->made, picture->width)) {
     gst_clear_buffer (&self->made);
     g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_ENCODE,
         "A picture of %u x %u could not be made a JPEG (%s).", picture->width,

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { BLOCK = 8 }; /* of a JPEG, pixels */
+
 /* --- window and level --------------------------------------------------------
  */
 
@@ -108,6 +110,21 @@ paint (GstImagingViewPicture *self, const gdouble *values, guint channels,
   }
 }
 
+/* A JPEG has whole blocks, and what is in the last of each row beside the
+ * picture shows in it as faint stripes. */
+static void
+extend_rows (GstImagingViewPicture *self)
+{
+  const gsize n = self->is_grey ? 1 : 3;
+
+  for (guint y = 0; y < self->height; y++) {
+    guint8 *row = self->pixels + (gsize) y * self->stride;
+
+    for (gsize i = self->width * n; i < self->stride; i++)
+      row[i] = row[i - n];
+  }
+}
+
 /* xs, ys: where the pixels are in the section. Samples of slices that have not
  * been seen are black. */
 static void
@@ -204,13 +221,15 @@ gst_imaging_view_picture_make (GstImagingViewPicture *self,
   for (gsize i = 0; i < n_values && !has_nan; i++)
     has_nan = isnan (values[i]);
   self->is_grey = channels < 3 && r->colours == 0 && !has_nan;
-  self->stride = (self->width * (self->is_grey ? 1 : 3) + 3) & ~3u;
+  self->stride =
+      (self->width + BLOCK - 1) / BLOCK * BLOCK * (self->is_grey ? 1 : 3);
   self->size = (gsize) self->stride * self->height;
   g_free (self->pixels);
   self->pixels = g_malloc0 (self->size);
   paint (self, values, channels, r->colours);
   if (has_nan)
     paint_nan (self, frame, r, values, xs, ys);
+  extend_rows (self);
 }
 
 void

@@ -13,7 +13,7 @@ typedef struct {
   GstImagingViewRectangle crop;
   gdouble window, level, minimum, maximum;
   gboolean is_grey;
-  guint stride;
+  guint stride;   /* whole blocks of a JPEG, filled with the last pixel */
   guint8 *pixels; /* grey or R, G, B */
   gsize size;
 } GstImagingViewPicture;

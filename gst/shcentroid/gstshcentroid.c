@@ -258,6 +258,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   self->open = kernel;
   self->light = none;
   self->watch.n_looks = 0;
+  self->watch.told_fit = FALSE;
   self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
   gst_sh_centroid_restart_captures (self);
   self->light_is_new = TRUE;
@@ -417,6 +418,55 @@ config_of_light (GstShCentroid *self)
   return config;
 }
 
+/* Returns: whether the cells are not where the lenslets are: what else is told
+ * of light would be a consequence */
+static gboolean
+watch_fit (GstShCentroid *self, const ImkShcentroidConfig *config,
+    const ImkImage *host, const ImkShcentroidLight *light)
+{
+  GstShCentroidWatch *w = &self->watch;
+  ImkShcentroidFit fit;
+
+  if (!gst_sh_centroid_watch_wants_fit (w, config, light) ||
+      imk_shcentroid_check_fit (config, host, &fit, NULL) != IMK_OK)
+    return FALSE;
+  tell (self, gst_sh_centroid_watch_fit (w, config, &fit));
+  self->tally.told_cut |= fit.is_off;
+  return fit.is_off;
+}
+
+/* @host: the frame */
+static void
+watch_light (GstShCentroid *self, const ImkImage *host)
+{
+  GstShCentroidWatch *w = &self->watch;
+  gint mode = gst_sh_centroid_now (self)->threshold_mode;
+  ImkShcentroidConfig config = config_of_light (self);
+  ImkShcentroidLight seen;
+
+  if (gst_sh_centroid_watch_stays_dark (w, &config, host)) {
+    gst_sh_centroid_watch_wait (w);
+    return;
+  }
+  if (imk_shcentroid_look (&config, host, &seen, NULL) != IMK_OK)
+    return;
+  gst_sh_centroid_watch_note (w, &seen);
+  if (watch_fit (self, &config, host, &seen))
+    return;
+  if (gst_sh_centroid_watch_is_dim (&seen)) {
+    tell (self, gst_sh_centroid_watch_dim (w, &seen));
+    return;
+  }
+  if (config.weighting != IMK_SHCENTROID_WEIGHTING_NONE) /* cuts light off */
+    return;
+  tell (self, gst_sh_centroid_watch_light (w, &config, mode, &seen));
+  tell (self, gst_sh_centroid_watch_background (w, &config, mode, &seen));
+  tell (self, gst_sh_centroid_watch_hot (w, &seen));
+  tell (self, gst_sh_centroid_watch_pedestal (w, &config, &seen));
+  self->tally.has_hot = seen.n_hot > 0;
+  self->tally.radius = seen.n_lit ? seen.radius : 0;
+}
+
 /* Looks at the first frames, and at the first after other settings. */
 static ImkStatus
 watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
@@ -439,23 +489,8 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
     gst_sh_centroid_watch_depth (w, &host);
     tell (self, gst_sh_centroid_watch_tell_depth (w, FALSE));
   }
-  if (light) {
-    ImkShcentroidConfig config = config_of_light (self);
-    ImkShcentroidLight seen;
-
-    if (gst_sh_centroid_watch_stays_dark (w, &config, &host)) {
-      gst_sh_centroid_watch_wait (w);
-    } else if (imk_shcentroid_look (&config, &host, &seen, NULL) == IMK_OK) {
-      tell (self,
-          gst_sh_centroid_watch_light (w, &config, s->threshold_mode, &seen));
-      tell (self, gst_sh_centroid_watch_background (
-                      w, &config, s->threshold_mode, &seen));
-      tell (self, gst_sh_centroid_watch_hot (w, &seen));
-      tell (self, gst_sh_centroid_watch_pedestal (w, &config, &seen));
-      self->tally.has_hot = seen.n_hot > 0;
-      self->tally.radius = seen.n_lit ? seen.radius : 0;
-    }
-  }
+  if (light)
+    watch_light (self, &host);
   if (host.data != in->data)
     g_free (host.data);
   return IMK_OK;

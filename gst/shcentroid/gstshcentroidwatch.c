@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshcentroidwatch.h"
 
+#include <math.h>
+
 enum {
   DEPTH_FRAMES = 100,
+  FLAT_FRAMES = 10, /* after which a largest sample is hardly exceeded */
   SEVERAL = 3,      /* samples that one hot pixel of a still is not */
   MOST_LIGHTS = 10, /* a controller may change settings with every frame */
   WAIT_FRAMES = 100,
   MOST_DOUBLINGS = 10,
   SELDOM = 8,
   LEAST_UNEVEN = 3, /* cells; a test picture may have one by chance */
+  LEAST_FIT = 7,    /* cells with light; a lattice needs as many spots */
 };
+
+/* Steps of a sample: with fewer, a spot is rounded to a few values. */
+#define LEAST_HEIGHT 10
+
+/* A rotation that columns, rows and pitches do not hide. */
+#define LARGE_ROTATION 0.01
 
 /* From here on slopes are a tenth too small. */
 #define LARGE_SHARE 0.1
@@ -75,14 +85,18 @@ gst_sh_centroid_watch_depth (GstShCentroidWatch *self, const ImkImage *frame)
   self->n_frames++;
 }
 
-/* Of any largest sample: bits in the upper ones of a sample, or less a dark. An
- * even frame is flat, but not saturated. */
+/* An even frame is flat, but not saturated. */
+static gboolean
+has_cut_tops (const GstShCentroidWatch *self)
+{
+  return self->n_flat >= SEVERAL && self->n_most <= self->n_samples / 4 &&
+         self->most < G_MAXUINT16;
+}
+
+/* Of any largest sample: bits in the upper ones of a sample, or less a dark. */
 static gchar *
 tell_flat (const GstShCentroidWatch *self)
 {
-  if (self->n_flat < SEVERAL || self->n_most > self->n_samples / 4 ||
-      self->most == G_MAXUINT16)
-    return NULL;
   return g_strdup_printf (
       "The largest sample of the first %u frames is %u, %" G_GUINT64_FORMAT
       " times, and side by side, as the cut tops of saturated spots: saturated "
@@ -95,12 +109,14 @@ gchar *
 gst_sh_centroid_watch_tell_depth (GstShCentroidWatch *self, gboolean at_end)
 {
   guint bits = bits_of (self->most);
+  gboolean is_cut = has_cut_tops (self);
+  guint n_needed = !is_cut ? DEPTH_FRAMES : bits ? 1 : FLAT_FRAMES;
 
-  if (self->told_depth || (!at_end && self->n_frames < DEPTH_FRAMES))
+  if (self->told_depth || (!at_end && self->n_frames < n_needed))
     return NULL;
   self->told_depth = TRUE;
   if (bits == 0)
-    return tell_flat (self);
+    return is_cut ? tell_flat (self) : NULL;
   if (self->n_most < SEVERAL)
     return NULL;
   return g_strdup_printf (
@@ -112,8 +128,8 @@ gst_sh_centroid_watch_tell_depth (GstShCentroidWatch *self, gboolean at_end)
 
 /* --- light outside the spots ---------------------------------------------- */
 
-/* A weight cuts such light off, a correlation takes means away, and a matched
- * filter the background; pupil images have no spots. */
+/* A correlation takes means away, and a matched filter the background; pupil
+ * images have no spots. */
 gboolean
 gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
     const GstShCentroidSettings *settings, gboolean is_new)
@@ -121,10 +137,9 @@ gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
   const ImkShcentroidConfig *c = &settings->config;
   gboolean is_due = self->n_waits > 0 && --self->n_waits == 0;
 
-  return (is_new || is_due) && !self->told_light &&
+  return (is_new || is_due) && !(self->told_light && self->told_fit) &&
          self->n_lights < MOST_LIGHTS &&
-         c->estimator < IMK_SHCENTROID_ESTIMATOR_CORRELATION &&
-         c->weighting == IMK_SHCENTROID_WEIGHTING_NONE;
+         c->estimator < IMK_SHCENTROID_ESTIMATOR_CORRELATION;
 }
 
 /* Returns: (transfer full): what helps against it */
@@ -149,13 +164,10 @@ advice (const ImkShcentroidConfig *c, gint mode, const ImkShcentroidLight *l)
   }
 }
 
-gchar *
-gst_sh_centroid_watch_light (GstShCentroidWatch *self,
-    const ImkShcentroidConfig *config, gint mode,
-    const ImkShcentroidLight *light)
+void
+gst_sh_centroid_watch_note (
+    GstShCentroidWatch *self, const ImkShcentroidLight *light)
 {
-  g_autofree gchar *remedy = NULL;
-
   self->n_lights++;
   self->is_dark = light->n_lit == 0;
   self->n_waits = 0;
@@ -163,8 +175,17 @@ gst_sh_centroid_watch_light (GstShCentroidWatch *self,
     gst_sh_centroid_watch_wait (self);
   else
     self->n_dark = 0;
+}
+
+gchar *
+gst_sh_centroid_watch_light (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, gint mode,
+    const ImkShcentroidLight *light)
+{
+  g_autofree gchar *remedy = NULL;
+
   /* where spots are cut the light at the borders is theirs */
-  if (light->n_lit == 0 || light->share <= LARGE_SHARE ||
+  if (self->told_light || light->n_lit == 0 || light->share <= LARGE_SHARE ||
       light->n_cut > light->n_lit / 4)
     return NULL;
   self->told_light = TRUE;
@@ -173,6 +194,76 @@ gst_sh_centroid_watch_light (GstShCentroidWatch *self,
       "%.0f %% of the flux of the median cell is light outside its spot: "
       "shifts are measured so much too small. %s",
       100 * light->share, remedy);
+}
+
+gboolean
+gst_sh_centroid_watch_wants_fit (const GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkShcentroidLight *light)
+{
+  guint n = light->n_lit + light->n_cut;
+  guint n_odd = light->n_cut + light->n_doubled + light->n_between;
+
+  return !self->told_fit && self->n_fits < MOST_LIGHTS && n >= LEAST_FIT &&
+         8 * n_odd >= n;
+}
+
+/* Returns: (transfer full): what helps; a grid that is turned has no numbers */
+static gchar *
+fitting_grid (const ImkShcentroidConfig *c, const ImkShcentroidGrid *g)
+{
+  if (c->n_cells > 0 || g->lattice != IMK_SHCENTROID_LATTICE_SQUARE ||
+      fabs (g->rotation) > LARGE_ROTATION)
+    return g_strdup ("Find the grid in a frame of a flat wavefront (find-grid, "
+                     "find-grid-location)");
+  return g_strdup_printf (
+      "Set columns=%u rows=%u pitch-x=%.2f pitch-y=%.2f x0=%.1f y0=%.1f, or "
+      "find the grid in a frame of a flat wavefront (find-grid, "
+      "find-grid-location)",
+      g->columns, g->rows, g->column_x, g->row_y,
+      g->origin_x + 0.5 - g->column_x / 2, g->origin_y + 0.5 - g->row_y / 2);
+}
+
+gchar *
+gst_sh_centroid_watch_fit (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkShcentroidFit *fit)
+{
+  const ImkShcentroidGrid *g = &fit->grid;
+  g_autofree gchar *remedy = NULL;
+
+  self->n_fits++;
+  self->told_fit = TRUE; /* it takes long: one search for the same cells */
+  if (!fit->is_off)
+    return NULL;
+  remedy = fitting_grid (config, g);
+  return g_strdup_printf (
+      "The cells are not where the lenslets are: this frame has %u spots of a "
+      "pitch of %.2f x %.2f pixels, turned by %.1f degrees, and the cells are "
+      "%.2f x %.2f; %u spots are at the edge of a cell or share one. Valid cells "
+      "may have parts of spots, or those of neighbours. %s.",
+      g->n_spots, hypot (g->column_x, g->column_y), hypot (g->row_x, g->row_y),
+      g->rotation * 180 / G_PI, fit->cell_width, fit->cell_height,
+      fit->n_misplaced, remedy);
+}
+
+gboolean
+gst_sh_centroid_watch_is_dim (const ImkShcentroidLight *light)
+{
+  return light->n_lit > 0 && light->height < LEAST_HEIGHT * light->step;
+}
+
+gchar *
+gst_sh_centroid_watch_dim (
+    GstShCentroidWatch *self, const ImkShcentroidLight *light)
+{
+  if (self->told_dim)
+    return NULL;
+  self->told_dim = TRUE;
+  return g_strdup_printf (
+      "The light is too low: the median spot rises %.3g counts above its "
+      "surroundings, and samples have steps of %.3g. Rounding and noise move "
+      "such centroids. Expose longer, raise the gain of the camera, or send "
+      "more bits (GRAY16_LE).",
+      light->height, light->step);
 }
 
 /* Where T is at its limit, or the sides of cells differ by half a spot. */

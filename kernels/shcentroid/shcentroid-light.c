@@ -121,13 +121,14 @@ typedef struct Cell {
   float share, radius;
   float level, noise; /* L and s */
   float min, max;
+  float height, step;
   float min_flux;
   float pedestal; /* what is subtracted of the flux, of what is left */
 } Cell;
 
 /* Of one cell, whether it is LIT or not. */
 typedef struct Trouble {
-  bool hot, uneven;
+  bool hot, uneven, doubled;
 } Trouble;
 
 /* Room for the values of a cell: @all as level_of () wants them, the others in
@@ -197,24 +198,30 @@ is_uneven (const ImkShcentroidConfig *c, const ImkImage *frame,
   return rise > 0.5f * height;
 }
 
+/* The first pixel with the value @max in a cell that has one. */
+static void
+find_peak (const ImkShcentroidConfig *c, const ImkImage *frame,
+    const ImkShcentroidRect *r, float max, uint32_t *left, uint32_t *top)
+{
+  for (uint32_t v = 0; v < r->height; v++)
+    for (uint32_t u = 0; u < r->width; u++)
+      if (value_at (c, frame, r->x + u, r->y + v) == max) {
+        *left = r->x + u;
+        *top = r->y + v;
+        return;
+      }
+}
+
 /* Is the largest of a cell a single pixel, ten times as far above the median
  * of its neighbours as any of them, and as noise? A spot of sigma 0.6 is none.
  */
 static bool
-is_hot (const ImkShcentroidConfig *c, const ImkImage *frame,
-    const ImkShcentroidRect *r, float max, float noise)
+is_hot (const ImkShcentroidConfig *c, const ImkImage *frame, uint32_t left,
+    uint32_t top, float max, float noise)
 {
-  uint32_t left = 0, top = 0, n = 0;
+  uint32_t n = 0;
   float near[9];
-  bool found = false;
 
-  for (uint32_t v = 0; v < r->height && !found; v++)
-    for (uint32_t u = 0; u < r->width && !found; u++)
-      if (value_at (c, frame, r->x + u, r->y + v) == max) {
-        left = r->x + u;
-        top = r->y + v;
-        found = true;
-      }
   for (uint32_t y = top ? top - 1 : 0; y <= top + 1 && y < c->height; y++)
     for (uint32_t x = left ? left - 1 : 0; x <= left + 1 && x < c->width; x++)
       if ((x != left || y != top) && !isnan (value_at (c, frame, x, y)))
@@ -222,6 +229,38 @@ is_hot (const ImkShcentroidConfig *c, const ImkImage *frame,
   sort (near, n);
   return n >= 3 &&
          max - near[n / 2] > 10 * fmaxf (near[0] - near[n / 2], noise);
+}
+
+/* Of the frame: neighbours may be in another cell. */
+static bool
+is_peak (const ImkShcentroidConfig *c, const ImkImage *frame, uint32_t left,
+    uint32_t top)
+{
+  float value = value_at (c, frame, left, top);
+
+  for (uint32_t y = top ? top - 1 : 0; y <= top + 1 && y < c->height; y++)
+    for (uint32_t x = left ? left - 1 : 0; x <= left + 1 && x < c->width; x++)
+      if (value_at (c, frame, x, y) > value)
+        return false;
+  return true;
+}
+
+/* Is there another peak of at least the value @least, a third of the cell from
+ * the one at (@left, @top)? */
+static bool
+is_doubled (const ImkShcentroidConfig *c, const ImkImage *frame,
+    const ImkShcentroidRect *r, uint32_t left, uint32_t top, float least)
+{
+  for (uint32_t y = r->y; y < (uint32_t) r->y + r->height; y++)
+    for (uint32_t x = r->x; x < (uint32_t) r->x + r->width; x++) {
+      uint32_t dx = x > left ? x - left : left - x;
+      uint32_t dy = y > top ? y - top : top - y;
+
+      if ((3 * dx > r->width || 3 * dy > r->height) &&
+          value_at (c, frame, x, y) >= least && is_peak (c, frame, x, y))
+        return true;
+    }
+  return false;
 }
 
 /* All of a cell, its border, and the differences of neighbours there. */
@@ -378,6 +417,8 @@ look_at (const ImkShcentroidConfig *c, const ImkShcentroidRect *rect,
   cell->max = room->all[0];
   cell->min = room->all[room->n - 1];
   middle = room->border[room->n_border / 2];
+  cell->height = cell->max - middle;
+  cell->step = quantum;
   if (!(cell->max > cell->level + 2.4f * cell->noise))
     return DARK;
   if (room->border[0] - middle > 0.5f * (cell->max - middle))
@@ -405,8 +446,13 @@ trouble_of (const ImkShcentroidConfig *c, const ImkImage *frame,
     const ImkShcentroidRect *rect, float noise, Room *room)
 {
   float max = room->all[0], middle = room->border[room->n_border / 2];
-  Trouble trouble = {.hot = is_hot (c, frame, rect, max, noise)};
+  float half = fmaxf ((max + middle) / 2, middle + 5 * noise);
+  uint32_t left = 0, top = 0;
+  Trouble trouble = {false};
 
+  find_peak (c, frame, rect, max, &left, &top);
+  trouble.hot = is_hot (c, frame, left, top, max, noise);
+  trouble.doubled = is_doubled (c, frame, rect, left, top, half);
   trouble.uneven =
       !trouble.hot && is_uneven (c, frame, rect, max - middle, room->steps);
   return trouble;
@@ -481,6 +527,8 @@ sum_up (Cell *cells, uint32_t n, float *room)
     return light;
   light.share = exceeded_by (cells, n, offsetof (Cell, share), 0.5, room);
   light.radius = exceeded_by (cells, n, offsetof (Cell, radius), 0.5, room);
+  light.height = exceeded_by (cells, n, offsetof (Cell, height), 0.5, room);
+  light.step = exceeded_by (cells, n, offsetof (Cell, step), 0.5, room);
   n_noisy = put_noisy_first (cells, n);
   light.min_flux =
       exceeded_by (cells, n_noisy, offsetof (Cell, min_flux), 0.5, room);
@@ -500,7 +548,8 @@ typedef struct Look {
   const ImkImage *frame;
   uint32_t n; /* cells */
   Room room;
-  Cell *cells; /* (nullable) */
+  Cell *cells;    /* (nullable) */
+  bool *has_spot; /* (nullable): [n] */
 } Look;
 
 static ImkStatus
@@ -529,7 +578,8 @@ open_look (Look *look, const ImkShcentroidConfig *given, const ImkImage *frame,
   }
   look->room.all = malloc (3 * most * sizeof (float));
   look->cells = malloc ((size_t) look->n * sizeof (*look->cells));
-  if (!look->room.all || !look->cells)
+  look->has_spot = calloc (look->n, sizeof (*look->has_spot));
+  if (!look->room.all || !look->cells || !look->has_spot)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to look at the light of %u cells.", look->n);
   look->room.border = look->room.all + most;
@@ -542,6 +592,7 @@ close_look (Look *look)
 {
   free (look->room.all);
   free (look->cells);
+  free (look->has_spot);
 }
 
 /* @cell is filled where it is LIT. */
@@ -554,11 +605,32 @@ look_at_cell (Look *look, const ImkShcentroidRect *rect, Cell *cell)
   return look_at (look->c, rect, &look->room, cell);
 }
 
+/* Cells without a spot between two with one, as of a grid that is too fine. */
+static uint32_t
+count_between (const Look *look)
+{
+  const bool *lit = look->has_spot;
+  uint32_t columns = look->c->columns, n = 0;
+
+  if (look->c->n_cells > 0)
+    return 0;
+  for (uint32_t i = 0; i < look->n; i++) {
+    uint32_t column = i % columns;
+    bool in_row =
+        column > 0 && column + 1 < columns && lit[i - 1] && lit[i + 1];
+    bool in_column = i >= columns && i + columns < look->n &&
+                     lit[i - columns] && lit[i + columns];
+
+    n += !lit[i] && (in_row || in_column);
+  }
+  return n;
+}
+
 ImkStatus
 imk_shcentroid_look (const ImkShcentroidConfig *config, const ImkImage *frame,
     ImkShcentroidLight *light, ImkError *error)
 {
-  uint32_t n_lit = 0, n_cut = 0, n_hot = 0, n_uneven = 0;
+  uint32_t n_lit = 0, n_cut = 0, n_hot = 0, n_uneven = 0, n_doubled = 0;
   Look look = {0};
   ImkStatus status = open_look (&look, config, frame, error);
 
@@ -573,7 +645,9 @@ imk_shcentroid_look (const ImkShcentroidConfig *config, const ImkImage *frame,
 
       n_hot += trouble.hot;
       n_uneven += trouble.uneven;
+      n_doubled += trouble.doubled;
     }
+    look.has_spot[i] = kind != DARK;
     n_lit += kind == LIT;
     n_cut += kind == CUT;
   }
@@ -582,6 +656,8 @@ imk_shcentroid_look (const ImkShcentroidConfig *config, const ImkImage *frame,
     light->n_cut = n_cut;
     light->n_hot = n_hot;
     light->n_uneven = n_uneven;
+    light->n_doubled = n_doubled;
+    light->n_between = count_between (&look);
   }
   close_look (&look);
   return status;

@@ -23,10 +23,16 @@ extern "C" {
  *   median of its neighbours as any of them: hot pixels, cosmic rays
  * @n_uneven: other cells with a spot where the medians of opposite sides
  *   differ, in x and y together, by more than half its height
+ * @n_doubled: cells with a second peak of half the height or more, a third of
+ *   the cell or farther from the first
+ * @n_between: cells of a grid without a spot, between two with one in their row
+ *   or column; none of a map
  * @n_at_most: cells that need a higher threshold than the largest @fraction; 0
  *   where that suffices
  * @share: of the light that is not the spots', 0 to 1
  * @radius: of the median spot above the threshold, pixels
+ * @height: of the median spot above the median of the border, counts
+ * @step: of the values: q below; 0 where they are continuous
  * @pedestal: light of the median of the border under the pixels of a spot above
  *   the threshold, of its flux
  * @fraction, @least, @min_flux: threshold (of RANGE), threshold_least and
@@ -49,7 +55,8 @@ extern "C" {
  * p are the pixels of a cell after calibration and threshold, before weight and
  * power. b is the mean of p over the border; b n / m00 is the share of a cell
  * of n pixels with the flux m00 = sum p. A centroid moves by 1 - share of what
- * its spot does. @share, @radius and @pedestal are medians over the cells.
+ * its spot does. @share, @radius, @height, @step and @pedestal are medians over
+ * the cells.
  *
  * @least: L of the cells, exceeded by 9 of 10. @fraction: T above L also where
  * L is higher than that by s, in 3 of 4 such cells; 0.2 to 0.6.
@@ -57,7 +64,9 @@ extern "C" {
  * s (1 + 0.001 n + 0.12 sqrt (n)). */
 typedef struct ImkShcentroidLight {
   uint32_t n_lit, n_cut, n_hot, n_uneven, n_at_most;
+  uint32_t n_doubled, n_between;
   double share, radius, pedestal;
+  double height, step;
   double fraction, least, min_flux;
 } ImkShcentroidLight;
 

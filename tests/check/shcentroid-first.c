@@ -500,6 +500,68 @@ CHECK_LOOP_TEST (test_troubles_of_the_first_frame_are_one_warning, N_BACKENDS)
   }
 }
 
+/* Spots of a few counts on 8 bits, on a pedestal that is most of their flux. */
+CHECK_LOOP_TEST (test_low_light_is_the_one_warning, N_BACKENDS)
+{
+  static const struct {
+    const gchar *properties;
+    gdouble scale, pedestal;
+    const gchar *words;
+  } cases[] = {{GRID, 5, 0.4, "The light is too low: the median spot rises 5 "},
+      {GRID "threshold-mode=auto", 5, 4,
+          "The light is too low: the median spot rises 5 "},
+      {GRID "threshold-mode=range threshold=0.2", 8, 0,
+          "The light is too low: the median spot rises 8 "},
+      {GRID "weighting=gaussian sigma=3", 5, 4, "The light is too low"},
+      {GRID, 30, 0.4, "of the flux"},
+      {GRID "threshold-mode=auto", 12, 0.4, NULL}};
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    g_auto (Sh) sh = sh_new (backends[__i__], cases[k].properties,
+        "video/x-raw,format=GRAY8,width=80,height=80,framerate=30/1");
+
+    for (guint i = 0; i < 3; i++)
+      g_free (
+          sh_measure (&sh, frame_new (1, cases[k].scale, cases[k].pedestal)));
+    if (cases[k].words)
+      check_warning (sh.bus, LIBRARY, SETTINGS, cases[k].words);
+    check_no_messages (sh.bus, GST_MESSAGE_WARNING);
+  }
+}
+
+/* --- cells that are elsewhere --- */
+
+CHECK_LOOP_TEST (test_cells_off_the_lenslets_are_one_warning, N_BACKENDS)
+{
+  static const struct {
+    const gchar *properties, *words;
+  } cases[] = {
+      {GRID "threshold-mode=auto", NULL},
+      {"columns=5 rows=5 pitch-x=16 pitch-y=16 threshold-mode=auto",
+          "Set columns=4 rows=4 pitch-x=20."},
+      {"columns=5 rows=5 pitch-x=16 pitch-y=16", "16 spots of a pitch of 20."},
+      {"columns=5 rows=5 pitch-x=16 pitch-y=16 weighting=gaussian sigma=3",
+          "16 spots of a pitch of 20."},
+      {"columns=3 rows=3 pitch-x=20 pitch-y=20 x0=10 y0=10", "16 spots"},
+      {"columns=8 rows=8 pitch-x=10 pitch-y=10", "16 spots"},
+      {"columns=3 rows=3 pitch-x=26 pitch-y=26", "16 spots"},
+      {"columns=2 rows=2 pitch-x=20 pitch-y=20 x0=20 y0=20 "
+       "threshold-mode=auto",
+          NULL},
+  };
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    g_auto (Sh) sh = sh_new (backends[__i__], cases[k].properties, GRAY16_CAPS);
+    g_autoptr (GRand) random = g_rand_new_with_seed (6);
+
+    for (guint i = 0; i < 3; i++)
+      g_free (sh_measure (&sh, noisy_frame (random, 9000, 0)));
+    if (cases[k].words)
+      check_warning (sh.bus, LIBRARY, SETTINGS, cases[k].words);
+    check_no_messages (sh.bus, GST_MESSAGE_WARNING);
+  }
+}
+
 /* --- bits --- */
 
 static GstBuffer *
@@ -601,6 +663,28 @@ CHECK_LOOP_TEST (test_flat_tops_of_spots_are_one_warning, N_BACKENDS)
     gst_harness_push_event (sh.h, gst_event_new_eos ());
     if (cases[k].words)
       check_warning (sh.bus, LIBRARY, SETTINGS, cases[k].words);
+    fail_unless_equals_int (n_warnings (&sh), 0);
+  }
+}
+
+/* Nobody waits for 100 frames where the tops of spots are cut. */
+CHECK_LOOP_TEST (test_saturation_is_told_at_once, N_BACKENDS)
+{
+  static const struct {
+    guint most, n_frames;
+    const gchar *words;
+  } cases[] = {{1023, 1, "Set bit-depth=10,"}, {4095, 1, "Set bit-depth=12,"},
+      {16383, 1, "Set bit-depth=14,"}, {3700, 10, "Set saturation=3700,"}};
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    g_auto (Sh) sh = sh_new (backends[__i__],
+        GRID "threshold-mode=range threshold=0.2", GRAY16_CAPS);
+
+    for (guint i = 0; i < cases[k].n_frames; i++) {
+      fail_unless_equals_int (n_warnings (&sh), 0);
+      g_free (sh_measure (&sh, cut_frame (30000, cases[k].most, 1, 0)));
+    }
+    check_warning (sh.bus, LIBRARY, SETTINGS, cases[k].words);
     fail_unless_equals_int (n_warnings (&sh), 0);
   }
 }

@@ -397,6 +397,38 @@ CHECK_TEST (test_a_constant_frame_stays_constant)
     fail_unless_equals_int (pixels[3 * i], pixels[0]);
 }
 
+/* What is beside a picture in the last block of a row shows in the block: at a
+ * low quality by tens. */
+CHECK_TEST (test_the_right_edge_has_no_stripes)
+{
+  static const gchar *const colours[] = {"grey", "viridis"};
+  enum { MOST = 48, ROWS = 21 };
+  gdouble samples[MOST * ROWS];
+
+  for (guint i = 0; i < MOST * ROWS; i++)
+    samples[i] = 200;
+  for (guint k = 0; k < G_N_ELEMENTS (colours); k++)
+    for (guint width = 33; width <= MOST; width++) {
+      g_autoptr (GstSample) sample = sample_of (U8, samples, 1, width, ROWS);
+      g_autoptr (GBytes) message = NULL;
+      g_autofree guint8 *pixels = NULL;
+      GstImagingViewSettings wanted;
+
+      gst_imaging_view_settings_init (&wanted);
+      wanted.colours = (guint) gst_imaging_view_find_colours (colours[k]);
+      wanted.window = 255;
+      wanted.level = 127.5;
+      wanted.quality = 50;
+      message = message_of (sample, &wanted);
+      pixels = picture_of (message, width, ROWS);
+      for (guint i = 3; i < 3 * width * ROWS; i++)
+        fail_unless (ABS (pixels[i] - pixels[i % 3]) <= 1,
+            "%s, %u columns: %u at sample %u of row %u, %u at its left",
+            colours[k], width, pixels[i], i % (3 * width), i / (3 * width),
+            pixels[i % 3]);
+    }
+}
+
 /* The mean of -179 and 179 degrees is not 0: angles are the nearest samples. */
 CHECK_TEST (test_angles_are_not_averaged)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "imk/shcentroid-fit.h"
 #include "imk/shcentroid-grid.h"
 
 #define PI 3.14159265358979323846
@@ -448,4 +449,98 @@ TEST (test_lamp, "the lamp frame has its pitch and all its spots")
   }
   test_check (in_table == 256, "%u spots in the 256 cells", in_table);
   imk_shcentroid_grid_clear (&g);
+}
+
+/* --- cells beside the lattice --------------------------------------------- */
+
+/* A grid about the middle of the frame, whose lattice point is in the middle of
+ * a cell. @shift: of the cells, of their pitch */
+static ImkShcentroidConfig
+cells_of (const Scene *s, double pitch, double shift)
+{
+  uint32_t columns = (uint32_t) (s->width / pitch) - 1;
+  uint32_t rows = (uint32_t) (s->height / pitch) - 1;
+  double x = s->x + 0.5 + (shift - 0.5) * pitch;
+  double y = s->y + 0.5 + (shift - 0.5) * pitch;
+
+  return sh_grid (IMK_TYPE_U16, s->width, s->height, x - pitch * (columns / 2),
+      y - pitch * (rows / 2), pitch, pitch, columns, rows);
+}
+
+TEST (test_fit, "cells that are not where the lenslets are, are known as such")
+{
+  static const struct {
+    ImkShcentroidLattice lattice;
+    double pitch, shift; /* of the cells; lenslets have 24 pixels */
+    double degrees, jitter, pupil;
+    bool is_off;
+  } cases[] = {
+      {IMK_SHCENTROID_LATTICE_SQUARE, 24, 0, 0, 0, 0, false},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 24, 0.2, 0, 2, 100, false},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 24, 0, 0.5, 3, 140, false},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 24.5, 0, 0, 2, 0, false},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 24, 0.5, 0, 2, 0, true},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 20, 0, 0, 0, 0, true},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 28, 0, 0, 2, 140, true},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 48, 0.25, 0, 0, 0, true},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 12, 0, 0, 0, 0, true},
+      {IMK_SHCENTROID_LATTICE_SQUARE, 24, 0, 10, 0, 0, true},
+      {IMK_SHCENTROID_LATTICE_HEXAGONAL, 24, 0, 0, 0, 0, true},
+  };
+
+  for (size_t k = 0; k < sizeof (cases) / sizeof (*cases); k++) {
+    Scene s = plain (cases[k].lattice, 24, cases[k].degrees, 2, 360, 330);
+    ImkShcentroidConfig c;
+    ImkShcentroidFit fit;
+    uint32_t n;
+
+    s.jitter = cases[k].jitter;
+    s.pupil = cases[k].pupil;
+    c = cells_of (&s, cases[k].pitch, cases[k].shift);
+    for (uint32_t seed = 1; seed <= 3; seed++) {
+      test_auto (TestImage) image = draw (&s, IMK_TYPE_U16, seed, &n);
+
+      test_ok (
+          imk_shcentroid_check_fit (&c, &image.image, &fit, test_new_error ()));
+      test_check (fit.is_off == cases[k].is_off,
+          "case %zu: %u of %u spots are misplaced, and the cells are %s", k,
+          fit.n_misplaced, fit.n_spots, fit.is_off ? "off" : "not off");
+      test_check (fabs (fit.grid.pitch - 24) < 0.5, "case %zu: pitch %g", k,
+          fit.grid.pitch);
+    }
+  }
+}
+
+/* As for other frames without a lattice, nothing is said of the cells. */
+TEST (test_no_fit, "without a lattice cells are not off")
+{
+  Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 24, 0, 2, 200, 200);
+  ImkShcentroidConfig c = cells_of (&s, 24, 0.5);
+  test_auto (TestImage) image = test_image_new (IMK_TYPE_U16, 200, 200, 1, 6);
+  ImkShcentroidFit fit = {.is_off = true};
+
+  test_ok (
+      imk_shcentroid_check_fit (&c, &image.image, &fit, test_new_error ()));
+  test_check (!fit.is_off, "the cells of a dark frame are off");
+}
+
+/* Lamp and star, with the cells of their table; and with others. */
+TEST (test_real_fit, "the cells of real frames fit")
+{
+  static const char *const names[] = {"f5_hecto_ref", "auto_wfs_0037_ave"};
+
+  for (int i = 0; i < 2; i++) {
+    ImkShcentroidConfig c = sh_real_grid ();
+    test_auto (TestImage) image = sh_load_frame (names[i]);
+    ImkShcentroidFit fit;
+
+    test_ok (
+        imk_shcentroid_check_fit (&c, &image.image, &fit, test_new_error ()));
+    test_check (!fit.is_off, "%s: %u of %u spots are misplaced", names[i],
+        fit.n_misplaced, fit.n_spots);
+    c.pitch_x = c.pitch_y = 25;
+    test_ok (
+        imk_shcentroid_check_fit (&c, &image.image, &fit, test_new_error ()));
+    test_check (fit.is_off, "%s: cells of 25 pixels fit", names[i]);
+  }
 }

@@ -1,0 +1,1 @@
+../shcentroid/grid/shcentroid-fit.h
