@@ -383,6 +383,11 @@ class Arrays:
         told = dict(self.cards_of(path)).get("Orientation", "1")
         return int(told) if told in ("2", "3", "4", "5", "6", "7", "8") else 1
 
+    def axes(self, path):
+        """Returns: a letter for each dimension of a file, as nyxc; "" where it tells none"""
+        with self.reader(path) as (_reader, array):
+            return array.contents.axes.decode()
+
     def kind(self, path):
         """Returns: type and shape of a file, of which only the beginning is read where the format allows it"""
         with self.reader(path) as (_reader, array):

@@ -35,6 +35,14 @@ def sharpened(picture, amount):
     return np.clip(np.floor(out + 0.5), 0, np.iinfo(picture.dtype).max).astype(picture.dtype)
 
 
+def sharpened_floats(picture, amount):
+    """The same, of float32, by the steps of lapsharpen"""
+    p = np.pad(picture.astype("f4"), ((1, 1), (1, 1)) + ((0, 0),) * (picture.ndim - 2), "edge")
+    v = p[1:-1, 1:-1]
+    laplacian = 4 * v - ((p[:-2, 1:-1] + p[2:, 1:-1]) + (p[1:-1, :-2] + p[1:-1, 2:]))
+    return v + np.float32(amount) * laplacian
+
+
 class Sharpen(FolderCase):
     def call(self, *words, status=0, **environment):
         shutil.rmtree(self.path("out"), ignore_errors=True)
@@ -67,6 +75,53 @@ class Sharpen(FolderCase):
                     np.testing.assert_array_equal(found[..., colours] if channels else found,
                                                   expected[..., colours] if channels else expected, f"{name} {dtype} {channels}")
                     self.assertTrue(os.path.exists(self.path("out/report.html")))
+
+    def float_files(self):
+        """Generates the name of a file, the type, and the shapes of a frame and of all"""
+        frame = 31, 61
+        for form, extension, dtypes, shapes in (("tiff", "tif", "f2 f4 f8", ((), (3,), (4,))), ("exr", "exr", "f2 f4", ((), (3,), (4,))),
+                                                ("pnm", "pfm", "f4", ((), (3,))), ("npy", "npy", "f2 f4 f8", ((), (2,), (3,), (4,)))):
+            for dtype in dtypes.split() if form in FORMATS else ():
+                for channels in shapes:
+                    yield f"{dtype}-{len(channels) and channels[0]}.{extension}", dtype, (*frame, *channels), 1
+        for form, extension in ("tiff", "tif"), ("fits", "fits"), ("npy", "npy"):
+            for dtype in ("f4", "f8") if form in FORMATS else ():
+                yield f"{dtype}-frames.{extension}", dtype, frame, 6
+        if "fits" in FORMATS:
+            yield "f8.fits", "f8", frame, 1
+            yield "columns.fits", "f4", (31, 4), 6  # which are no channels
+
+    def test_floats_keep_format_depth_and_channels(self):
+        rng, files = np.random.default_rng(2), {}
+        for name, dtype, shape, n in self.float_files():
+            files[name] = rng.normal(0, 300, (n, *shape)).astype(dtype)
+            self.save("in/" + name, files[name] if n > 1 else files[name][0])
+        self.call("in", *WORDS)
+        for name, values in files.items():
+            expected = np.stack([sharpened_floats(frame, 1.5) for frame in values]).astype(values.dtype)
+            if values.ndim == 4 and values.shape[3] == 4:
+                expected[..., 3] = values[..., 3]
+            found = self.load("out/" + name)
+            self.assertEqual(found.dtype, values.dtype, name)
+            np.testing.assert_array_equal(found, expected if len(values) > 1 else expected[0], name)
+
+    def test_float_samples_that_stay_keep_their_digits(self):
+        values = 1 + np.random.default_rng(4).random((8, 9)) * 1e-9
+        np.save(self.path("a.npy"), values)
+        told = self.call("a.npy", "amount=2", "width=4")
+        self.assertIn("Samples of float64 are sharpened as float32", told)
+        np.testing.assert_array_equal(np.load(self.path("out/a.npy"))[:, 4:], values[:, 4:])
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["a.npy", "report.html", "result.json"])
+
+    def test_floats_that_are_no_numbers_are_told(self):
+        values = np.ones((8, 9, 3), "f4")
+        values[3, 4, 1] = np.inf
+        np.save(self.path("a.npy"), values)
+        sentence, told = "4 finite samples of a.npy became NaN or infinite", self.call("a.npy", "amount=2")
+        self.assertIn(sentence, told)
+        self.assertNotIn("RuntimeWarning", told)
+        self.assertEqual(np.isnan(np.load(self.path("out/a.npy"))).sum(), 5)
+        self.assertIn(sentence, result_of(self.path("out"))["warnings"][0])
 
     def test_without_an_amount_samples_stay(self):
         with open(self.path("colour.ppm"), "wb") as file:
@@ -184,19 +239,19 @@ class Sharpen(FolderCase):
 
     def test_what_is_wrong_is_said_in_a_sentence(self):
         self.save("a.npy", scene("u1"))
+        np.save(self.path("complex.npy"), np.zeros((4, 4), "c8"))
         np.save(self.path("float.npy"), np.zeros((4, 4), "f4"))
         os.mkdir(self.path("b"))
         shutil.copy(self.path("a.npy"), self.path("b/a.npy"))
         with open(self.path("no.png"), "wb") as file:
             file.write(b"\x89PNG\r\n\x1a\n cut off")
-        with open(self.path("float.pfm"), "wb") as file:
-            file.write(b"Pf\n1 1\n-1.0\n1234")
         os.mkfifo(self.path("pipe.png"))
         for words, status, sentence in (
                 (("a.npy", "amount=11"), 2, "amount is 11, and goes from 0 to 10."), (("a.npy", "amount="), 2, "amount is empty, and goes from 0 to 10."),
                 (("a.npy", "border=x"), 2, 'border is "x", and is one of '), (("a.npy", "amont=1"), 2, 'no property "amont" in element "lapsharpen"; did you mean "amount"?'),
                 (("a.npy", "name=a"), 2, "name=a: the command names its elements itself."), (("absent.png",), 3, 'There is no file "absent.png".'), (("no.png",), 3, "no.png"),
-                (("float.pfm",), 3, "float32"), ((), 2, "Give pictures or folders"), (("pipe.png",), 3, "pipe.png is no regular file"),
+                (("complex.npy",), 3, "complex.npy has samples of complex64;"), (("float.npy", "method=cas"), 1, "cas"),
+                (("float.npy", "--format", "png"), 4, "f32"), ((), 2, "Give pictures or folders"), (("pipe.png",), 3, "pipe.png is no regular file"),
                 (("a.npy", "--frames", "0"), 2, "--frames is 0"), (("a.npy", "--format", "jpg"), 4, "jpg"),
                 (("a.npy", "b/a.npy"), 2, "Two inputs have the name a"),
                 (("a.npy", "border-value=256", "border=constant"), 1, "border-value")):

@@ -59,9 +59,12 @@ typedef struct Grown {
   float weight[3];
 } Grown;
 
+/* Samples of the pixels that a kernel reaches. */
+enum { MARGIN = 4 * REACH };
+
 /* The samples of a chunk with the pixels on either side. */
 typedef struct Line {
-  Sample samples[CHUNK + 2 * 4 * REACH];
+  Sample samples[CHUNK + 2 * MARGIN];
 } Line;
 
 /* What vectors.h does of a rule. */

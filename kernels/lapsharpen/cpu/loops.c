@@ -164,9 +164,8 @@ sharpen_row (Band *band, const Rows *rows, Sample *out)
     sharpen_copies (band, rows, 0, first, out);
     sharpen_chunks (band, &at, last - first, out + first);
   } else if (in_place) {
-    last = end - margin;
-    sharpen_copies (band, rows, 0, margin, out);
-    sharpen_vectors (band, rows, margin, last, out);
+    sharpen_row_by_vectors (band, rows, end, out);
+    return;
   }
   sharpen_copies (band, rows, last, end, out);
 }

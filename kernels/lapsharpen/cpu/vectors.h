@@ -29,6 +29,13 @@ typedef uint16_t Samples __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef uint8_t Bytes __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef int16_t Words __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 
+/* Sums of products of two samples each, twice as wide as samples. */
+#if SAMPLE_BITS == 8
+typedef Words Sums;
+#else
+typedef Ints Sums;
+#endif
+
 enum {
   STEP = IMK_VECTOR_SIZE / sizeof (Sample),
   /* The hardware prefetcher stops at each page; prefetching saves 10 to 20 % of
@@ -52,8 +59,10 @@ typedef struct Plan {
   bool diagonal, cored, soft, edges, limited;
   Floats amount, threshold;
   Vector maximum, dark, bright;
+  bool whole; /* all samples are filtered, up to the largest */
   int16_t fraction;
-  Words half;              /* for FEW, CORED */
+  Sums half, bits;         /* of 2^q, and q */
+  Words over;              /* 2^(15 - q), which mulhrs divides by 2^q with */
   Words least, multiple;   /* for CORED: of |L|, and m */
   Vector minus, centre;    /* weights of neighbours and the sample */
   Vector alpha;            /* bytes of a vector that hold alpha */
@@ -104,9 +113,9 @@ choose_way (const ImkLapsharpenRule *rule)
                : CHUNKS;
   if (rule->weight_channel >= 0)
     return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
-  if (SAMPLE_BITS == 8 && rule->multiple && !rule->edges)
-    return rule->threshold <= 1 /* |L| < 1 is L = 0 */ ? FEW : CORED;
-  return FLOATS;
+  if (rule->multiple && !rule->edges && rule->threshold <= 1)
+    return FEW; /* |L| < 1 is L = 0 */
+  return SAMPLE_BITS == 8 && rule->multiple && !rule->edges ? CORED : FLOATS;
 }
 
 /* FLOATS of bytes have L times 2^16, which costs nothing and is exact. */
@@ -129,14 +138,18 @@ make_plan (const ImkLapsharpenRule *rule, Way way, bool diagonal)
   p.maximum = (Vector) ((Samples){0} + (Sample) rule->maximum);
   p.dark = (Vector) ((Samples){0} + (Sample) rule->halo_dark);
   p.bright = (Vector) ((Samples){0} + (Sample) rule->halo_bright);
+  p.whole = rule->filtered == (1u << rule->channels) - 1 &&
+            rule->maximum == (Sample) -1;
   p.fraction = (int16_t) rule->fraction;
-  p.half = (Words){0} + (int16_t) (way == FEW || way == CORED ? one / 2 : 0);
+  p.half = (Sums){0} + (int16_t) (one / 2);
+  p.bits = (Sums){0} + (int16_t) rule->fraction;
+  p.over = (Words){0} + (int16_t) ((1 << 15) >> rule->fraction);
   p.least =
       (Words){0} + (int16_t) LEAST (ceilf (rule->threshold), 2048); /* > |L| */
   p.multiple = (Words){0} + (int16_t) rule->multiple;
-  p.minus = (Vector) ((Bytes){0} - (uint8_t) times);
-  p.centre = (Vector) ((Words){0} + (int16_t) ((way == FEW ? one : 0) +
-                                               times * rule->neighbours));
+  p.minus = (Vector) ((Samples){0} - (Sample) times);
+  p.centre = (Vector) ((Sums){0} + (int16_t) ((way == FEW ? one : 0) +
+                                              times * rule->neighbours));
   for (int i = 0; i < IMK_VECTOR_SIZE; i++) /* of 16 bytes each */
     alpha[i] = (uint8_t) ((i % 16 & ~3) + (rule->weight_channel & 3));
   p.alpha = (Vector) alpha;
@@ -202,15 +215,23 @@ sharpen_halves (const Plan *p, Words l, Vector v)
           OP (unpackhi_epi16) (v, zero)));
 }
 
+/* Returns: sums over 2^q, halves rounded up; shifts by a variable take longer
+ */
+INLINE Words
+divide_words (const Plan *p, Words sums)
+{
+  if (p->fraction == 0)
+    return sums;
+  return (Words) OP (mulhrs_epi16) ((Vector) sums, (Vector) p->over);
+}
+
 /* The same for amounts of few bits, see sharpen_words () of chunk.h. */
 INLINE Vector
 core_words (const Plan *p, Words l, Vector v)
 {
   const Words kept = l & ((Words) OP (abs_epi16) ((Vector) l) >= p->least);
 
-  return (
-      Vector) ((((Words) v << p->fraction) + p->multiple * kept + p->half) >>
-               p->fraction);
+  return (Vector) ((Words) v + divide_words (p, p->multiple * kept));
 }
 
 /* Returns: the number of @taps; weights of 0 take no time */
@@ -265,8 +286,7 @@ sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
 {
   const ptrdiff_t c = p->c;
   const Vector zero = {0};
-  const Words start = way == CORED ? (Words){0} : p->half;
-  Words low = start, high = start;
+  Words low = {0}, high = {0};
 
   add_pairs (v, zero, p->centre, &low, &high);
   add_pairs (load (above), load (below), p->minus, &low, &high);
@@ -277,7 +297,7 @@ sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
   }
   if (way == FEW)
     return OP (packus_epi16) (
-        (Vector) (low >> p->fraction), (Vector) (high >> p->fraction));
+        (Vector) divide_words (p, low), (Vector) divide_words (p, high));
   if (way == CORED)
     return OP (packus_epi16) (core_words (p, low, OP (unpacklo_epi8) (v, zero)),
         core_words (p, high, OP (unpackhi_epi8) (v, zero)));
@@ -355,6 +375,48 @@ sharpen_weighted (const Plan *p, Vector v, const Sample *above,
 
 #else
 
+/* Less 2^15: with a sign, as madd needs them. */
+INLINE Vector
+load_signed (const Sample *from)
+{
+  return (Vector) ((Words) load (from) ^ INT16_MIN);
+}
+
+/* As that of bytes, in 32 bits. */
+INLINE void
+add_pairs (Vector a, Vector b, Vector weights, Ints *low, Ints *high)
+{
+  *low += (Ints) OP (madd_epi16) (OP (unpacklo_epi16) (a, b), weights);
+  *high += (Ints) OP (madd_epi16) (OP (unpackhi_epi16) (a, b), weights);
+}
+
+/* The weights add up to 2^q, so that what is less by 2^15 before is so after
+ * the division, too. */
+INLINE Vector
+sharpen_few (
+    const Plan *p, const Sample *above, const Sample *here, const Sample *below)
+{
+  const ptrdiff_t c = p->c;
+  Ints low = {0}, high = {0};
+
+  add_pairs (load_signed (here), (Vector){0}, p->centre, &low, &high);
+  add_pairs (load_signed (above), load_signed (below), p->minus, &low, &high);
+  add_pairs (
+      load_signed (here - c), load_signed (here + c), p->minus, &low, &high);
+  if (p->diagonal) {
+    add_pairs (load_signed (above - c), load_signed (above + c), p->minus, &low,
+        &high);
+    add_pairs (load_signed (below - c), load_signed (below + c), p->minus, &low,
+        &high);
+  }
+  if (p->fraction > 0) {
+    low = (low + p->half) >> p->bits;
+    high = (high + p->half) >> p->bits;
+  }
+  return (Vector) ((Words) OP (packs_epi32) ((Vector) low, (Vector) high) ^
+                   INT16_MIN);
+}
+
 INLINE void
 add_wide (Vector v, Ints *low, Ints *high)
 {
@@ -375,6 +437,8 @@ sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
   const int shift = p->diagonal ? 3 : 2;
   Ints low = {0}, high = {0};
 
+  if (way == FEW)
+    return sharpen_few (p, above, here, below);
   add_wide (load (above), &low, &high);
   add_wide (load (below), &low, &high);
   add_wide (load (here - c), &low, &high);
@@ -467,13 +531,13 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
   Tap taps[MAX_TAPS];
   const int n_taps =
       way == TAPS ? make_taps (band->rule, rows, fraction, taps) : 0;
+  size_t step;
 
-  for (size_t i = first, next = first + STEP - crossed;; next = i + STEP) {
+  for (size_t i = first, phase = (rows->first + first) % CHUNK;; i += step) {
     const Sample *above = rows->row[ABOVE] + i;
     const Sample *here = rows->row[HERE] + i;
     const Sample *below = rows->row[BELOW] + i;
-    const size_t phase = i % CHUNK;
-    const Vector v = load (here), filtered = load (band->filtered + phase);
+    const Vector v = load (here);
     Vector t;
 
     __builtin_prefetch (below + PREFETCH, 0);
@@ -481,10 +545,15 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
     t = way == TAPS       ? sharpen_taps (taps, n_taps, (int16_t) fraction, i)
         : way == WEIGHTED ? sharpen_weighted (p, v, above, here, below)
                           : sharpen_vector (p, way, v, above, here, below);
-    t = SAMPLE_OP (min) (t, p->maximum);
+    if (!p->whole)
+      t = SAMPLE_OP (min) (t, p->maximum);
     if (limits == WINDOW)
       t = keep_window (p, t, above, here, below);
-    t = (t & filtered) | (v & ~filtered);
+    if (!p->whole) {
+      const Vector filtered = load (band->filtered + phase);
+
+      t = (t & filtered) | (v & ~filtered);
+    }
     if (limits == RANGE || (limits && p->limited)) {
       const Vector low = SAMPLE_OP (min) (v, load (band->low + phase));
       const Vector high = SAMPLE_OP (max) (v, load (band->high + phase));
@@ -494,7 +563,9 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
     memcpy (out + i, &t, sizeof (t));
     if (i == last)
       break;
-    i = LEAST (next, last);
+    step = LEAST (i == first ? STEP - crossed : STEP, last - i);
+    phase += step;
+    phase -= phase < CHUNK ? 0 : CHUNK;
   }
 }
 
@@ -539,6 +610,61 @@ sharpen_vectors (
     sharpen_vectors_so (band, rows, first, end, TAPS, out);
 }
 
+/* --- rows ----------------------------------------------------------------- */
+
+/* Copies the pixels beside a row that a kernel reaches, from pixel @x on. */
+INLINE void
+copy_beside (
+    const ImkLapsharpenRule *rule, const Sample *row, int x, Sample *to)
+{
+  const int c = (int) rule->channels;
+
+  for (int end = x + (int) rule->reach; x < end; x++, to += c) {
+    const Sample *inside =
+        row + imk_lapsharpen_inside (x, (int) rule->width, rule) * c;
+
+    for (int i = 0; i < c; i++)
+      to[i] = rule->constant ? (Sample) rule->border_value : inside[i];
+  }
+}
+
+/* The vector of samples @first on, with which a row begins or ends: by way of
+ * copies, which have the pixels beside. */
+static void
+sharpen_end (Band *band, const Rows *rows, size_t first, Sample *out)
+{
+  const ImkLapsharpenRule *rule = band->rule;
+  const uint32_t reach = rule->reach;
+  Rows copies = {.first = first};
+
+  for (uint32_t i = HERE - reach; i <= HERE + reach; i++) {
+    const Sample *row = rows->row[i];
+    Sample *line = band->lines[i].samples + MARGIN;
+
+    memcpy (line, row + first, STEP * sizeof (Sample));
+    if (first == 0) {
+      memcpy (line + STEP, row + STEP, MARGIN * sizeof (Sample));
+      copy_beside (rule, row, -(int) reach, line - reach * rule->channels);
+    } else {
+      memcpy (line - MARGIN, row + first - MARGIN, MARGIN * sizeof (Sample));
+      copy_beside (rule, row, (int) rule->width, line + STEP);
+    }
+    copies.row[i] = line;
+  }
+  sharpen_vectors (band, &copies, 0, STEP, out + first);
+}
+
+/* Rows of at least 2 vectors and @end samples. */
+static void
+sharpen_row_by_vectors (Band *band, const Rows *rows, size_t end, Sample *out)
+{
+  const size_t margin = band->rule->reach * band->rule->channels;
+
+  sharpen_end (band, rows, 0, out);
+  sharpen_vectors (band, rows, margin, end - margin, out);
+  sharpen_end (band, rows, end - STEP, out);
+}
+
 #else
 
 /* The loops of chunk.h are as good for amounts of few bits. */
@@ -553,6 +679,11 @@ choose_way (const ImkLapsharpenRule *rule)
 INLINE void
 sharpen_vectors (
     const Band *band, const Rows *rows, size_t first, size_t end, Sample *out)
+{
+}
+
+INLINE void
+sharpen_row_by_vectors (Band *band, const Rows *rows, size_t end, Sample *out)
 {
 }
 

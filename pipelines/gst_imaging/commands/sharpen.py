@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Sharpens pictures, folders of pictures, recordings or a camera.
 
-Each output has the name, the format, the type and the channels of its input: 16 bits stay 16 bits. JPEG and camera RAW are
+Each output has the name, the format, the type and the channels of its input: 16 bits stay 16 bits, floats stay floats. JPEG and camera RAW are
 read only; their outputs are PNG and TIFF. Of a FITS cube or a TIFF stack each frame is sharpened. Beside the pictures lie
 report.html and result.json. A file that cannot be read does not keep the others of its folder from being made.
 
@@ -61,15 +61,30 @@ def name_of(path, options):
     return os.path.basename(path) if extension in writable() else stem + READ_ONLY.get(extension, ".tif")
 
 
-def as_before(np, source, played, path, before):
+def floats_as_before(np, after, before, copies_alpha):
+    """Of f16 and f64, samples that f32 left as they were keep all of their bits. Tensors have no alpha: it is given back.
+    Returns: what lapsharpen made of f32, in the type of the input"""
+    if before.dtype != np.float32:
+        with np.errstate(over="ignore"):  # to infinity, which is told
+            after = np.where(after == before.astype(np.float32), before, after.astype(before.dtype))
+    if copies_alpha:
+        after[..., 3] = before[..., 3]
+    return after
+
+
+def as_before(np, source, played, path, before, copies_alpha):
     """Video of 16 bits has no three channels, and a file that grows has frames as a first dimension: what was added goes
     again. Orientation, resolution and texts of the input come back. Returns: the samples of the output, and names of what
     its format cannot hold"""
     after = library.Arrays().read(played)
+    if after.dtype.kind == "c":  # what picturesink makes of two floats a pixel
+        after = after.view(np.float32)
     if before.ndim >= 3 and before.shape[-1] == 3 and after.shape[-1] == 4:
         after = after[..., :3]
     if after.size == before.size and after.shape != before.shape:
         after = after.reshape(before.shape)
+    if before.dtype.kind == "f":
+        after = floats_as_before(np, after, before, copies_alpha)
     after, arrays = np.ascontiguousarray(after), library.Arrays()
     if after.dtype != before.dtype:
         return after, []
@@ -105,22 +120,37 @@ class Sharpening:
             raise Failure(WRONG_USE, f"{path} and {self.names[name]} would both become {name}. Put them into folders of their own.")
         self.names[name] = path
 
+    def words(self, path, before, axes):
+        """Returns: what plays a file, as words of a pipeline; and a file that is needed for it, or None"""
+        np = self.np
+        if before.dtype != np.float64:
+            return files.words_of([path]), None
+        self.made.warn("Samples of float64 are sharpened as float32: those that change have 7 digits.")
+        samples = self.made.path("samples.npy")
+        with np.errstate(over="ignore"):
+            np.save(samples, before.astype(np.float32))
+        return [*files.words_of([samples]), *(["axes=" + axes] if axes else [])], samples
+
     def sharpen(self, path, name):
         """Writes the output. A failure leaves none."""
         np, extension = self.np, os.path.splitext(name)[1]
-        before = library.Arrays().read(path)
-        if before.dtype not in (np.uint8, np.uint16):
-            raise Failure(UNREADABLE, f"{path} has samples of {before.dtype}, and pictures of 8 or 16 bits are sharpened. Scale them to u8 or"
-                                      " u16, for example with NumPy.")
+        arrays = library.Arrays()
+        before, axes = arrays.read(path), arrays.axes(path)
+        is_float = before.dtype.kind == "f"
+        if not is_float and before.dtype not in (np.uint8, np.uint16):
+            raise Failure(UNREADABLE, f"{path} has samples of {before.dtype}; whole numbers of 8 or 16 bits without a sign and floats are sharpened."
+                                      " Write them as u8, u16 or float32, for example with NumPy.")
+        copies_alpha = is_float and before.ndim > 2 and before.shape[-1] == 4 and not axes.endswith("x") and "alpha=filter" not in self.settings
         partial = self.made.path("picture" + extension)
-        # video of 16 bits has a fourth channel, which .ppm has no place for
-        played = self.made.path("picture.npy") if extension == ".ppm" and before.dtype == np.uint16 else partial
+        # video of 16 bits has a fourth channel, which .ppm has no place for; few formats hold float32 of any shape
+        played = self.made.path("picture.npy") if is_float or extension == ".ppm" and before.dtype == np.uint16 else partial
         took, link = {}, files.linked(path, self.made.folder)
+        words, samples = self.words(link, before, axes)
         try:
-            self.made.play([*files.words_of([link]), "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
+            self.made.play([*words, "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
                             "sidecar=none", "location=" + played],
                            prepare=lambda pipeline: at_end(pipeline, "sharpen", took.update))
-            after, lost = as_before(np, path, played, partial, before)
+            after, lost = as_before(np, path, played, partial, before, copies_alpha)
             if played != partial:
                 os.remove(played)
             if lost:
@@ -132,21 +162,31 @@ class Sharpening:
                     os.remove(made)
             raise
         finally:
-            for made in (link, link + ".json") if link != path else ():
+            for made in filter(None, (link, link + ".json", samples) if link != path else (samples,)):
                 with contextlib.suppress(FileNotFoundError):
                     os.remove(made)
+
+    def doubt_floats(self, name, before, after):
+        """Warns of samples that became NaN."""
+        isfinite = self.np.isfinite
+        n = int((isfinite(before) & ~isfinite(after)).sum())
+        if n:
+            self.made.warn(f"{n} finite samples of {name} became NaN or infinite: a neighbour was, or the result is beyond {after.dtype}.")
 
     def note(self, name, before, after, took, partial):
         shares = [doubts.clipped(self.np, values, self.bits) for values in (before, after)]
         self.worst = max(self.worst, shares[1] - shares[0])
         self.backend = took.get("active-backend")
         size = " x ".join(map(str, after.shape))
+        if after.dtype.kind == "f":
+            self.doubt_floats(name, before, after)
         with whole():
             os.rename(partial, self.made.path(name))
             self.rows.append((name, size, after.dtype.name, *shares, took.get("time-p50", 0) / 1000))
         if len(self.rows) <= MOST_SHOWN:
             parts = [middle(values) for values in (before, after)]
-            low, high = (float(v) for v in self.np.percentile(parts[0], (0.5, 99.5)))
+            finite = parts[0][self.np.isfinite(parts[0])]
+            low, high = map(float, self.np.percentile(finite, (0.5, 99.5))) if finite.size else (None, None)
             for title, part, file in (f"{name}, as it was", parts[0], ""), (f"{name}, sharpened", parts[1], name):
                 self.made.report.picture(title, part, file=file, low=low, high=high,
                                          caption="The middle, pixel by pixel." if min(part.shape[:2]) == CROP else "")

@@ -141,7 +141,7 @@ def figure(title, values, quantity, file, caption, colours, low, high):
     bar = ""
     if values.ndim == 3:
         most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
-        shown = np.clip(255 * np.nan_to_num(shrink(np, values[..., :3])) / most + 0.5, 0, 255).astype(np.uint8)
+        shown = np.clip(255 * np.nan_to_num(shrink(np, values[..., :3]), posinf=most, neginf=0) / most + 0.5, 0, 255).astype(np.uint8)
     else:
         scale, offset = quantity.get("scale", 1), quantity.get("offset", 0)
         shown = offset + scale * shrink(np, values)
