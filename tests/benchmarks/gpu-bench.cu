@@ -1380,6 +1380,8 @@ print_angio (void)
           size.n_ascans, size.n_depths, ANGIO_REPEATS, method.name);
       ours = bench_find (name, "ours").median;
       read = bench_find (name, "read").median;
+      if (std::isnan (ours)) /* not asked for */
+        continue;
       printf ("%-50s %7.2f %7.2f %6.2f %6.2f\n", name, ours, read, ours / read,
           bench_find (name, "launch").median);
     }
@@ -1401,7 +1403,6 @@ print_table (void)
   print_centroids ();
   print_options ();
   print_grid ();
-  print_angio ();
   printf ("\npinned 16 MiB: up %.1f GB/s, down %.1f GB/s; device copy of 512 "
           "MiB %.0f GB/s read and written\n",
       16777216.0 / bench_find ("pcie-16MiB", "upload").median / 1e3,
@@ -1461,5 +1462,7 @@ main (int argc, char **argv)
   CUDA (cudaDeviceSynchronize ());
   if (bench_wants_row ("")) /* all of them */
     print_table ();
+  if (bench_wants ("octangio"))
+    print_angio ();
   return bench_close ();
 }
