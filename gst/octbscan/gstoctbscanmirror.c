@@ -64,26 +64,6 @@ gst_oct_bscan_mirrors_free (GstOctBscanMirrors *self)
 /* --- the actions ---------------------------------------------------------- */
 
 void
-gst_oct_bscan_calibrate_mirror (GstOctBscan *self, const gchar *sides)
-{
-  const gchar *wanted = sides && *sides ? sides : "+";
-
-  if (strspn (wanted, "+-") != strlen (wanted) ||
-      strlen (wanted) > IMK_OCTBSCAN_MAX_MIRRORS) {
-    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("calibrate-mirror takes up to %u signs, one for each position of the "
-         "mirror: + on the side of the sample, - beyond zero delay. It was "
-         "given \"%.40s\".",
-            IMK_OCTBSCAN_MAX_MIRRORS, wanted),
-        (NULL));
-    return;
-  }
-  GST_OBJECT_LOCK (self);
-  g_string_assign (self->mirrors->sides, wanted);
-  GST_OBJECT_UNLOCK (self);
-}
-
-void
 gst_oct_bscan_forget_mirrors (GstOctBscan *self)
 {
   GST_OBJECT_LOCK (self);
@@ -300,4 +280,26 @@ gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in)
   gst_clear_structure (&r.message);
   g_string_free (r.k_polynomial, TRUE);
   g_string_free (r.dispersion, TRUE);
+}
+
+void
+gst_oct_bscan_calibrate_mirror (GstOctBscan *self, const gchar *sides)
+{
+  const gchar *wanted = sides && *sides ? sides : "+";
+
+  if (strspn (wanted, "+-") != strlen (wanted) ||
+      strlen (wanted) > IMK_OCTBSCAN_MAX_MIRRORS) {
+    Report r = {.message = gst_structure_new_empty ("octbscan-mirror")};
+    g_autofree gchar *why = g_strdup_printf (
+        "calibrate-mirror takes up to %u signs, one for each position of the "
+        "mirror: + on the side of the sample, - beyond zero delay. It was "
+        "given \"%.40s\".",
+        IMK_OCTBSCAN_MAX_MIRRORS, wanted);
+
+    tell (self, &r, why);
+    return;
+  }
+  GST_OBJECT_LOCK (self);
+  g_string_assign (self->mirrors->sides, wanted);
+  GST_OBJECT_UNLOCK (self);
 }

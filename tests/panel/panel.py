@@ -489,6 +489,34 @@ class Ready(unittest.TestCase):
         self.true_samples("oct")
         self.end(served)
 
+    def test_a_mirror_calibrates(self):
+        """Two positions of a mirror in turns: the page tells what was found, and why signs are refused."""
+        def record():
+            u = np.linspace(-1, 1, 512)
+            kappa, light = u + 0.05 * (1 - u**2), 9000 * np.exp(-(u / 0.6) ** 2)
+            phases = [np.pi * depth * kappa + 3 * kappa**2 + 0.7 * np.arange(8)[:, None] for depth in (60, 140)]
+            spectra = [light * (1 + 0.3 * np.cos(phase)) + np.random.default_rng(i).normal(0, 10, phase.shape) + 500 for i, phase in enumerate(phases)]
+            np.save(os.path.join(self.data, "mirrors.npy"), np.rint(spectra).astype(np.uint16))
+
+        served = self.serve("oct", "data/mirrors.npy", "background=none", prepare=record)
+        b = self.browser
+        b.open(served.address)
+        field = b.find(".action[data-action=calibrate-mirror] input")
+        button = b.find(".action[data-action=calibrate-mirror] button")
+        b.js("arguments[0].scrollIntoView({block: 'center'})", field)
+        said = "document.querySelector('.action[data-action=calibrate-mirror] .said')"
+        for signs, words in ("x", "It was given"), ("++", "camera 0 mirror 1"):
+            field.clear()
+            field.send_keys(signs)
+            button.click()
+            b.until(f"{said}.textContent.includes('{words}')", words)
+            self.assertEqual(b.js(f"return {said}.classList.contains('bad')"), signs == "x")
+        text = b.js(f"return {said}.textContent")
+        self.assertRegex(text, r"^phase error rms 0\.0\d+, n positions 2\n")
+        self.assertEqual(len(re.findall(r"width before [\d.]+, width [\d.]+, width limit [\d.]+", text)), 2, text)
+        self.assertAlmostEqual(abs(float(self.value("oct", "dispersion").split(";")[2])), 3, delta=0.1)
+        self.end(served)
+
     def act(self, action):
         """An action without arguments"""
         button = self.browser.find(f".action[data-action={action}] button")

@@ -168,6 +168,11 @@ def run(options):
     calibration.keys_of(options)
     everything = names + options.other_side
     sides = "+" * len(names) + "-" * len(options.other_side)
+    real = [os.path.realpath(name) for name in everything]
+    twice = [name for name, path in zip(everything, real) if real.count(path) > 1]
+    if twice:
+        raise Failure(WRONG_USE, f"{twice[0]} is given twice. Each position of the mirror needs a recording of its own, and one beyond zero"
+                                 " delay stands after --other-side alone.")
     if len(everything) > 16:
         raise Failure(WRONG_USE, f"There are {len(everything)} mirrors; 16 positions are the most.")
     return job.run_all(options, "oct calibrate", everything[:1], lambda _name, made: make(everything, sides, made, options, settings))

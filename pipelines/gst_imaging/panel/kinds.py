@@ -84,10 +84,12 @@ class Kind:
     field: typing.Optional[typing.Callable] = None  # rows of a frame: all frames of a pass are read, and are one field
     progress: typing.Optional[tuple] = None  # of its element message: name, text, and the fields whose quotient is the part
     none: str = "This element has measured nothing yet"  # before there are results
+    answers: dict = dataclasses.field(default_factory=dict)  # element messages with the result of an action: name, action
 
     def told(self):
         """Returns: what the page reads"""
-        return {"plots": self.plots, "first": self.first, "none": self.none, "arrows": self.arrows, "invalid": self.invalid, "progress": self.progress}
+        return {"plots": self.plots, "first": self.first, "none": self.none, "arrows": self.arrows, "invalid": self.invalid, "progress": self.progress,
+                "answers": self.answers}
 
 
 OTHER = Kind()
@@ -97,7 +99,8 @@ KINDS = {
     "lapsharpen": Kind("laplacian-focus-v1", first=("variance",), none="The focus is measured with focus-measure=true"),
     "photostereo": Kind("photostereo-summary-v1", first=("mean-residual", "change"),
                         progress=("photostereo-progress", "{lights} lights, residual {mean-residual}")),
-    "octbscan": Kind("oct-ascans-v1", ("A-scan", "Plot", "Table"), ()),
+    "octbscan": Kind("oct-ascans-v1", ("A-scan", "Plot", "Table"), (),
+                     answers={"octbscan-mirror": "calibrate-mirror", "octbscan-dispersion": "estimate-dispersion"}),
     "insarxcorr": Kind("insar-offsets-v2", ("Field of offsets", "Plot", "Table"), ("mean-dx", "mean-dy"), sum_up_offsets, "offsets",
                        field=patches, progress=("insarxcorr-progress", "{rows} of {of} rows", "rows", "of")),
     "shreconstruct": Kind("ao-modes-v1", first=()),

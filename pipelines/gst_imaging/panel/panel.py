@@ -27,6 +27,22 @@ END = "The data has ended. Start plays it again from the beginning."
 CAMERA_END = "The connection of the camera has ended: it sends no more frames. Start connects to it again."
 
 
+def fields_of(structure):
+    """Returns: numbers and texts of an element message, and of the structures in it"""
+    fields = {}
+    for i in range(structure.n_fields()):
+        name = structure.nth_field_name(i)
+        try:
+            value = structure.get_value(name)
+        except TypeError:
+            continue
+        if hasattr(value, "nth_field_name"):
+            fields[name] = fields_of(value)
+        elif isinstance(value, (bool, int, float, str)):
+            fields[name] = number(value) if isinstance(value, float) else value
+    return fields
+
+
 class Panel:
     def __init__(self, Gst, GstImaging, pipeline, description, *, ready=None, layout=None, allow=(), folders=(), loop=False, camera=False):
         self.Gst, self.GstImaging, self.pipeline = Gst, GstImaging, pipeline
@@ -186,16 +202,7 @@ class Panel:
         if structure.get_name() == "imaging-settings":
             self.on_settings(element, structure)
             return
-        fields = {}
-        for i in range(structure.n_fields()):
-            name = structure.nth_field_name(i)
-            try:
-                value = structure.get_value(name)
-            except TypeError:
-                continue
-            if isinstance(value, (bool, int, float, str)):
-                fields[name] = number(value) if isinstance(value, float) else value
-        self.listener({"type": "event", "element": element.name, "name": structure.get_name(), "fields": fields})
+        self.listener({"type": "event", "element": element.name, "name": structure.get_name(), "fields": fields_of(structure)})
 
     def on_settings(self, element, structure):
         accepted, text = structure.get_value("accepted"), structure.get_value("text") or ""

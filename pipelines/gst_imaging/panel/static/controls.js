@@ -216,6 +216,16 @@ class Control {
   }
 }
 
+// What an element message says of the action that it answers: why it was refused, or its numbers, a line for each structure.
+export function answer({ accepted, text, warning, ...fields }) {
+  if (!accepted) return text;
+  const line = (values) => Object.entries(values).filter(([, value]) => typeof value === "number")
+    .map(([name, value]) => `${name.replaceAll("-", " ")} ${number(value, 4)}`).join(", ");
+  const parts = Object.entries(fields).filter(([, value]) => value !== null && typeof value === "object")
+    .map(([name, values]) => `${name.replaceAll("-", " ")}: ${line(values)}`);
+  return [line(fields), ...parts, warning].filter(Boolean).join("\n");
+}
+
 // A button of an action signal, with fields for its arguments.
 function action(host, element, a) {
   const inputs = (a.arguments ?? []).map((argument) => {
@@ -230,8 +240,10 @@ function action(host, element, a) {
     said.textContent = "…";
     try {
       const { result } = await askToReplace(host, "call", { element, action: a.name, arguments: inputs.map((i) => i.read()) });
-      said.textContent = result === false ? "The element refused." : result === true || result === null ? "Done." : JSON.stringify(result);
-      said.classList.toggle("bad", result === false);
+      if (said.textContent === "…") { // the element may have told its result already
+        said.textContent = result === false ? "The element refused." : result === true || result === null ? "Done." : JSON.stringify(result);
+        said.classList.toggle("bad", result === false);
+      }
       host.saved();
     } catch (error) {
       said.textContent = error.message;
@@ -287,7 +299,16 @@ export class Controls {
     const root = h("details", { class: "group", "data-element": e.name, open: isOpen },
       h("summary", {}, h("strong", {}, e.name), h("span", { class: "title" }, e.title ?? e.element)),
       ...(e.actions ?? []).map((a) => action(this.host, e.name, a)), ...settable.map((c) => c.root), rest.length ? fixed : null);
-    return { name: e.name, root, controls, fixed };
+    return { name: e.name, root, controls, fixed, answers: e.display?.answers ?? {} };
+  }
+
+  // An element message that answers an action stands below its button.
+  event({ element, name, fields }) {
+    const group = this.#groups.find((g) => g.name === element);
+    const said = group?.answers[name] && group.root.querySelector(`[data-action="${group.answers[name]}"] .said`);
+    if (!said) return;
+    said.textContent = answer(fields);
+    said.classList.toggle("bad", !fields.accepted);
   }
 
   property(message) {

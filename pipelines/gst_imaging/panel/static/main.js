@@ -223,7 +223,10 @@ link.addEventListener("message", ({ detail }) => {
   messages.add(detail);
   if (detail.severity === "error") toast(detail.text, true);
 });
-link.addEventListener("event", ({ detail }) => results.event(detail));
+link.addEventListener("event", ({ detail }) => {
+  results.event(detail);
+  controls.event(detail);
+});
 link.addEventListener("results", ({ detail }) => results.results(detail));
 link.addEventListener("health", ({ detail }) => {
   health.show(detail);
