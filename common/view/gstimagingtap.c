@@ -3,7 +3,6 @@
 
 #include <gst/app/gstappsrc.h>
 
-#include "gstimagingviewtype.h"
 #include "gstimagingwake.h"
 
 /* What the streaming thread and the owner share. The probe holds a reference,
@@ -91,7 +90,7 @@ answer_request (State *s, GstPad *pad, GstBuffer *buffer)
     return;
   caps = gst_pad_get_current_caps (pad);
   sample = gst_sample_new (buffer, caps, NULL,
-      s->n_slices > 0 ? gst_structure_new (GST_IMAGING_VIEW_NUMBER, "number",
+      s->n_slices > 0 ? gst_structure_new ("imaging-view-number", "number",
                             G_TYPE_UINT64, number_of (s, buffer), NULL)
                       : NULL);
   gst_clear_caps (&caps);

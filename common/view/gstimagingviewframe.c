@@ -4,43 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/gstimagingndarray.h"
+#include "files/gstimagingndarray-private.h"
 #include "gstimagingdlpack.h"
 #include "gstimagingstats.h"
 
 #define MAX_SIZE (G_GUINT64_CONSTANT (1) << 30) /* of all views */
 
-static const struct {
-  const gchar *name;
-  guint size;
-  guint8 code; /* of DLPack */
-} types[] = {
-    [GST_IMAGING_VIEW_U8] = {"u8", 1, GST_IMAGING_DL_UINT},
-    [GST_IMAGING_VIEW_U16] = {"u16", 2, GST_IMAGING_DL_UINT},
-    [GST_IMAGING_VIEW_I8] = {"i8", 1, GST_IMAGING_DL_INT},
-    [GST_IMAGING_VIEW_I16] = {"i16", 2, GST_IMAGING_DL_INT},
-    [GST_IMAGING_VIEW_U32] = {"u32", 4, GST_IMAGING_DL_UINT},
-    [GST_IMAGING_VIEW_I32] = {"i32", 4, GST_IMAGING_DL_INT},
-    [GST_IMAGING_VIEW_U64] = {"u64", 8, GST_IMAGING_DL_UINT},
-    [GST_IMAGING_VIEW_I64] = {"i64", 8, GST_IMAGING_DL_INT},
-    [GST_IMAGING_VIEW_F16] = {"f16", 2, GST_IMAGING_DL_FLOAT},
-    [GST_IMAGING_VIEW_F32] = {"f32", 4, GST_IMAGING_DL_FLOAT},
-    [GST_IMAGING_VIEW_F64] = {"f64", 8, GST_IMAGING_DL_FLOAT},
-};
-
 typedef GstImagingViewLayout Layout;
-
-gsize
-gst_imaging_view_type_size (GstImagingViewType type)
-{
-  return types[type].size;
-}
-
-const gchar *
-gst_imaging_view_type_name (GstImagingViewType type)
-{
-  return types[type].name;
-}
 
 /* --- the copy ------------------------------------------------------------- */
 
@@ -93,7 +63,7 @@ has_room (GstImagingViewFrame *self, const Layout *from, guint n_slices,
     GError **error)
 {
   const guint64 slice = (guint64) from->width * from->height * from->channels *
-                        types[from->type].size;
+                        gst_imaging_nd_array_type_size (from->type);
   const gboolean same =
       self->samples && self->type == from->type && self->width == from->width &&
       self->height == from->height && self->channels == from->channels &&
@@ -107,7 +77,8 @@ has_room (GstImagingViewFrame *self, const Layout *from, guint n_slices,
         "%u frames of %u x %u samples of %s need more than is left of the "
         "1 GiB that all views may take together. Choose a smaller volume, or "
         "close another view.",
-        n_slices, from->width, from->height, types[from->type].name);
+        n_slices, from->width, from->height,
+        gst_imaging_nd_array_type_name (from->type));
   self->size = slice * n_slices;
   self->samples = g_try_malloc0 (self->size);
   if (!self->samples) {
@@ -129,7 +100,7 @@ has_room (GstImagingViewFrame *self, const Layout *from, guint n_slices,
 static void
 copy_row (guint8 *to, const Layout *from, guint y)
 {
-  const gsize size = types[from->type].size;
+  const gsize size = gst_imaging_nd_array_type_size (from->type);
   const guint8 *row;
 
   if (from->unpacked) {
@@ -170,7 +141,8 @@ copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
   if (!has_room (self, from, n_slices, error))
     return FALSE;
   z = (guint) (number_of (sample) % n_slices);
-  row = (gsize) self->width * self->channels * types[self->type].size;
+  row = (gsize) self->width * self->channels *
+        gst_imaging_nd_array_type_size (self->type);
   slice = row * self->height;
   for (guint y = 0; y < self->height; y++)
     copy_row (self->samples + z * slice + y * row, from, y);
@@ -234,17 +206,19 @@ lay_out_tensor (Layout *to, const GstImagingDlTensor *t, GError **error)
   const gint x = n - 1 - has_channels, y = x - 1;
   const guint8 code = is_complex ? GST_IMAGING_DL_FLOAT : t->type_code;
   const gsize element = t->type_bits / 8u;
-  guint i;
+  gchar name[8]; /* by the code of DLPack: i, u or f, and the bits */
+  guint i = 0;
 
-  for (i = 0; i < G_N_ELEMENTS (types); i++)
-    if (types[i].code == code && types[i].size * 8 == bits)
-      break;
-  if (i == G_N_ELEMENTS (types) || t->device_type != GST_IMAGING_DL_CPU)
+  g_snprintf (name, sizeof (name), "%c%u", code < 3 ? "iuf"[code] : '?', bits);
+  while (i < GST_IMAGING_ND_ARRAY_N_TYPES &&
+         strcmp (gst_imaging_nd_array_type_name (i), name) != 0)
+    i++;
+  if (i == GST_IMAGING_ND_ARRAY_N_TYPES || t->device_type != GST_IMAGING_DL_CPU)
     return refuse (error, "Samples of this type or in this memory cannot be "
                           "shown.");
   if (x < 0 || t->shape[x] > G_MAXINT32 || (y >= 0 && t->shape[y] > G_MAXINT32))
     return refuse (error, "An array of this shape is no picture.");
-  to->type = (GstImagingViewType) i;
+  to->type = (GstImagingNdArrayType) i;
   to->width = (guint) t->shape[x];
   to->height = y >= 0 ? (guint) t->shape[y] : 1;
   to->channels = is_complex ? 2 : has_channels ? (guint) t->shape[n - 1] : 1;
@@ -322,7 +296,8 @@ gconstpointer
 gst_imaging_view_frame_row (const GstImagingViewFrame *self, guint z, guint y)
 {
   return self->samples + ((gsize) z * self->height + y) * self->width *
-                             self->channels * types[self->type].size;
+                             self->channels *
+                             gst_imaging_nd_array_type_size (self->type);
 }
 
 void
@@ -333,37 +308,37 @@ gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z, guint y,
   gconstpointer row = gst_imaging_view_frame_row (self, z, y);
 
   switch (self->type) {
-  case GST_IMAGING_VIEW_U8:
+  case GST_IMAGING_ND_ARRAY_TYPE_U8:
     READ (guint8, v);
     break;
-  case GST_IMAGING_VIEW_U16:
+  case GST_IMAGING_ND_ARRAY_TYPE_U16:
     READ (guint16, v);
     break;
-  case GST_IMAGING_VIEW_I8:
+  case GST_IMAGING_ND_ARRAY_TYPE_I8:
     READ (gint8, v);
     break;
-  case GST_IMAGING_VIEW_I16:
+  case GST_IMAGING_ND_ARRAY_TYPE_I16:
     READ (gint16, v);
     break;
-  case GST_IMAGING_VIEW_U32:
+  case GST_IMAGING_ND_ARRAY_TYPE_U32:
     READ (guint32, v);
     break;
-  case GST_IMAGING_VIEW_I32:
+  case GST_IMAGING_ND_ARRAY_TYPE_I32:
     READ (gint32, v);
     break;
-  case GST_IMAGING_VIEW_U64:
+  case GST_IMAGING_ND_ARRAY_TYPE_U64:
     READ (guint64, (gdouble) v);
     break;
-  case GST_IMAGING_VIEW_I64:
+  case GST_IMAGING_ND_ARRAY_TYPE_I64:
     READ (gint64, (gdouble) v);
     break;
-  case GST_IMAGING_VIEW_F16:
+  case GST_IMAGING_ND_ARRAY_TYPE_F16:
     READ (guint16, gst_imaging_half_to_double (v));
     break;
-  case GST_IMAGING_VIEW_F32:
+  case GST_IMAGING_ND_ARRAY_TYPE_F32:
     READ (gfloat, (gdouble) v);
     break;
-  case GST_IMAGING_VIEW_F64:
+  default: /* F64: of complex numbers a frame has the parts */
     READ (gdouble, v);
     break;
   }
@@ -379,10 +354,11 @@ gst_imaging_view_frame_print_whole (const GstImagingViewFrame *self, guint z,
   const guint8 *sample = self->samples + at * sizeof (guint64);
   guint64 value;
 
-  if (self->type != GST_IMAGING_VIEW_U64 && self->type != GST_IMAGING_VIEW_I64)
+  if (self->type != GST_IMAGING_ND_ARRAY_TYPE_U64 &&
+      self->type != GST_IMAGING_ND_ARRAY_TYPE_I64)
     return FALSE;
   memcpy (&value, sample, sizeof (value));
-  if (self->type == GST_IMAGING_VIEW_U64)
+  if (self->type == GST_IMAGING_ND_ARRAY_TYPE_U64)
     g_snprintf (text, GST_IMAGING_VIEW_WHOLE_SIZE, "%" G_GUINT64_FORMAT, value);
   else
     g_snprintf (

@@ -8,7 +8,7 @@
 G_BEGIN_DECLS
 
 typedef struct {
-  GstImagingViewType type;
+  GstImagingNdArrayType type;
   guint width, height, channels; /* 1 to 4 */
   guint n_slices;                /* 1: no volume */
   guint n_filled;
@@ -18,9 +18,6 @@ typedef struct {
   GstBuffer *about;  /* offset, times and metas of the last frame */
   GstImagingViewMeaning meaning;
 } GstImagingViewFrame;
-
-gsize gst_imaging_view_type_size (GstImagingViewType type);
-const gchar *gst_imaging_view_type_name (GstImagingViewType type);
 
 /* @n_slices: 1, or frame k is slice k modulo that. Returns: FALSE with a
  * sentence; frames of another size are then gone */

@@ -189,7 +189,8 @@ choose_bins (GstImagingViewStatistics *to, const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings)
 {
   const guint n_bins = settings->n_bins;
-  const gboolean is_whole = frame->type < GST_IMAGING_VIEW_F16;
+  const gboolean is_whole =
+      *gst_imaging_nd_array_type_name (frame->type) != 'f';
   gdouble low = INFINITY, high = -INFINITY;
 
   for (guint c = 0; c < frame->channels; c++) {

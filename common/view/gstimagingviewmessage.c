@@ -285,7 +285,7 @@ write_header (guint id, guint64 serial, gint64 time,
   gst_imaging_json_add_number (json, "minimum", picture->minimum);
   gst_imaging_json_add_number (json, "maximum", picture->maximum);
   gst_imaging_json_add_text (
-      json, "type", gst_imaging_view_type_name (frame->type));
+      json, "type", gst_imaging_nd_array_type_name (frame->type));
   add_count (json, "channels", frame->channels);
   add_components (json, frame);
   gst_imaging_json_add_text (

@@ -76,7 +76,7 @@ find_row (const Reduction *r, guint y)
       gst_imaging_view_section_row (r->frame, r->settings, r->crop.y + y);
 
   return row ? row + (gsize) r->crop.x * r->frame->channels *
-                         gst_imaging_view_type_size (r->frame->type)
+                         gst_imaging_nd_array_type_size (r->frame->type)
              : NULL;
 }
 
@@ -96,11 +96,11 @@ add_row (Reduction *r, guint y, gdouble weight)
   const gdouble base = r->base;
   const gsize n = r->n_row;
 
-  if (samples && r->frame->type == GST_IMAGING_VIEW_U8) {
+  if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_U8) {
     ADD (guint8);
-  } else if (samples && r->frame->type == GST_IMAGING_VIEW_U16) {
+  } else if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_U16) {
     ADD (guint16);
-  } else if (samples && r->frame->type == GST_IMAGING_VIEW_F32) {
+  } else if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_F32) {
     ADD (gfloat);
   } else {
     samples = read_row (r, y);
@@ -117,7 +117,7 @@ add_numbers (Reduction *r, guint y, gdouble weight)
   const gdouble base = r->base;
   const gsize n = r->n_row;
 
-  if (samples && r->frame->type == GST_IMAGING_VIEW_F32) {
+  if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_F32) {
     ADD_NUMBERS (gfloat);
   } else {
     samples = read_row (r, y);

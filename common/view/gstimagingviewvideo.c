@@ -24,7 +24,7 @@ tell_meaning (GstImagingViewLayout *to, const GstVideoInfo *info)
   GstImagingViewMeaning *m = &to->meaning;
   gint offset[GST_VIDEO_MAX_COMPONENTS], scale[GST_VIDEO_MAX_COMPONENTS];
 
-  m->white = to->type == GST_IMAGING_VIEW_U16 ? 65535 : 255;
+  m->white = to->type == GST_IMAGING_ND_ARRAY_TYPE_U16 ? 65535 : 255;
   if (to->channels < 3)
     return;
   m->kind = GST_VIDEO_FORMAT_INFO_IS_YUV (f) ? GST_IMAGING_VIEW_YUV
@@ -120,7 +120,8 @@ gst_imaging_view_video_lay_out (
   const gsize size = is_deep ? 2 : 1;
 
   *to = (GstImagingViewLayout){
-      .type = is_deep ? GST_IMAGING_VIEW_U16 : GST_IMAGING_VIEW_U8,
+      .type = is_deep ? GST_IMAGING_ND_ARRAY_TYPE_U16
+                      : GST_IMAGING_ND_ARRAY_TYPE_U8,
       .width = (guint) GST_VIDEO_FRAME_WIDTH (frame),
       .height = rows_of (frame),
       .channels = GST_VIDEO_FORMAT_INFO_HAS_PALETTE (f) ? 3 : f->n_components,
@@ -170,7 +171,7 @@ gst_imaging_view_video_unpack (
                           ? ((const guint16 *) (gconstpointer) from->line)[at]
                           : from->line[at];
 
-      if (from->type == GST_IMAGING_VIEW_U16)
+      if (from->type == GST_IMAGING_ND_ARRAY_TYPE_U16)
         *words++ = (guint16) (v >> shift);
       else
         *to++ = (guint8) (v >> shift);

@@ -4,7 +4,7 @@
 
 #include <gst/video/video.h>
 
-#include "gstimagingviewtype.h"
+#include "files/gstimagingndarray.h"
 
 G_BEGIN_DECLS
 
@@ -26,7 +26,7 @@ typedef struct {
 /* Samples as they are in memory, strides in bytes. Of most video they are
  * unpacked row by row. */
 typedef struct {
-  GstImagingViewType type;
+  GstImagingNdArrayType type;
   guint width, height, channels;
   const guint8 *first;
   gssize row; /* negative: from the last row up */

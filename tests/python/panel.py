@@ -1000,6 +1000,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertTrue((await ask(ws, do="record", pad="sharp.src", path="none.npy"))["ok"])
                 self.assertTrue((await ask(ws, do="pipeline", state="stopped"))["ok"])
                 await ask(ws, do="pipeline", state="playing")
+            async with session.get(served.root + "/api/picture?pad=source.src&crop=[0,0,30,30]&values=[0,0,30,30]&colours=viridis") as answer:
+                self.assertEqual(answer.status, 200)
+                self.assertIsNone(json.loads(answer.headers["X-Picture"])["pixels"])
             async with session.get(served.root + "/api/picture?pad=source.src&values=[0,0,64,48]") as answer:
                 self.assertEqual(answer.status, 422)
                 self.assertIn("header", (await answer.json())["error"])

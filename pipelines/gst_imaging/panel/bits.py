@@ -9,7 +9,8 @@ FAR = 8  # elements to look at
 
 
 def of_pad(pad, passes):
-    """passes: the bit-depth of its element is also that of its output. Returns: bits, from the caps, an element that takes the samples, or the sidecar of the file; 0 where nobody knows"""
+    """passes: the bit-depth of its element is also that of its output.
+    Returns: bits, from the caps, an element that takes the samples, or the sidecar of the file; 0 where nobody knows"""
     caps = pad.get_current_caps()
     found, depth = caps.get_structure(0).get_int("depth") if caps and not caps.is_empty() and not caps.is_any() else (False, 0)
     if found and 8 < depth < 16:

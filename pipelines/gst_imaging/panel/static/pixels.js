@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The picture of a view, and the true samples in its pixels.
-import { scaled } from "./samples.js";
+import { channels } from "./samples.js";
 
 const paint = document.createElement("canvas");
 
@@ -27,24 +27,21 @@ function numbers(c, view, header, data) {
   const n = header.channels;
   if (!view.hasNumbers) return;
   const [x, y, width] = header.crop;
-  const names = header.components;
-  const text = (s, k) => (names ? `${names[k]} ` : "") + scaled(header, s, 4);
-  const longest = Math.max(1, ...header.values.samples.flat().map((sample) => Math.max(...[sample].flat().map((s, k) => text(s, k).length))));
+  const texts = header.values.samples.map((row) => row.map((sample) => channels(header, sample, 4)));
+  const longest = Math.max(1, ...texts.flat(2).map((text) => text.length));
   edges(c, view, header.crop);
   c.textAlign = "center";
   c.textBaseline = "middle";
   c.font = `${Math.min(13, view.scale / 4, (view.scale * 1.5) / longest, (view.scaleY / n) * 0.64)}px ui-monospace, monospace`;
   const cut = view.layers.length > 1 ? view.inner.x + view.inner.width * view.divider : -1;
-  header.values.samples.forEach((row, j) =>
-    row.forEach((sample, i) => {
+  texts.forEach((row, j) =>
+    row.forEach((pixel, i) => {
       const [px, py] = view.point([x + i + 0.5, y + j + 0.5]);
       if (Math.abs(px - cut) < view.scale / 2) return; // half of a number of each picture would be read as one
       const [r, g, b] = data.subarray(4 * (j * width + i));
       c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
-      [sample].flat().forEach((s, k) => {
-        const line = py + ((k + 0.5) / n - 0.5) * view.scaleY * (n > 1 ? 0.84 : 1); // nearer to each other than to other pixels
-        c.fillText(text(s, k), px, line);
-      });
+      // nearer to each other than to other pixels
+      pixel.forEach((text, k) => c.fillText(text, px, py + ((k + 0.5) / n - 0.5) * view.scaleY * (n > 1 ? 0.84 : 1)));
     }));
   c.textBaseline = "alphabetic";
 }

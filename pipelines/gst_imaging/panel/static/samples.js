@@ -14,9 +14,13 @@ export function sampleAt(header, x, y) {
 // A sample as its quantity, with the unit.
 export function quantity(header, sample, digits = 5) {
   if (sample === null) return "not seen yet";
-  const names = header.components;
-  const text = Array.isArray(sample) ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${scaled(header, s, digits)}`).join(", ") : scaled(header, sample, digits);
-  return `${text} ${header.quantity?.unit ?? ""}`.trim();
+  return `${channels(header, sample, digits).join(", ")} ${header.quantity?.unit ?? ""}`.trim();
+}
+
+// A text for each channel, with the name of the component.
+export function channels(header, sample, digits) {
+  const name = (k) => (header.components ? `${header.components[k]} ` : "");
+  return [sample].flat().map((s, k) => name(k) + scaled(header, s, digits));
 }
 
 // A sample as the number of its quantity. One at an end of its range was perhaps cut off there.

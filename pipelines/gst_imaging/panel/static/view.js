@@ -363,8 +363,10 @@ export class View extends Plane {
     const each = (text) => samples.map((s, i) => (s === undefined ? "…" : text(s, this.layers[i].header))).join(" ┃ ");
     const places = (digits) => (header.axes?.some(Boolean) ? `  ${placeOn(header, 0, x, digits)}, ${placeOn(header, 1, y, digits)}` : "");
     this.readout.textContent = `(${x}, ${y})  ${each((s, from) => quantity(from, s, 4))}${places(4)}`;
-    this.readout.title = `(${x}, ${y})  ${each((s, from) => quantity(from, s, 7))}${places(7)}; sample ${each((s) => [s].flat().map((v) => number(v, 17)).join(", "))}`;
-    this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0], (_key, v) => (Number.isFinite(v) || typeof v !== "number" ? v : number(v)));
+    this.readout.title = `(${x}, ${y})  ${each((s, from) => quantity(from, s, 7))}${places(7)}`
+      + `; sample ${each((s) => [s].flat().map((v) => number(v, 17)).join(", "))}`;
+    this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0],
+      (_key, v) => (Number.isFinite(v) || typeof v !== "number" ? v : number(v)));
     this.readout.dataset.frame = header.frame ?? "";
   }
 
