@@ -226,7 +226,7 @@ class Job:
             raise Failure(NOT_WRITTEN, f"{inside[0]} is an input, and lies in the result that would be replaced. Choose another folder.")
         if result and not self.overwrite and not result.get("options", {}).get(PARTIAL):
             if self.damage:
-                raise Failure(NOT_WRITTEN, f"{self.target} is damaged: {self.damage}. --overwrite makes it again.")
+                raise Failure(NOT_WRITTEN, f"{self.target} is damaged: {self.damage}. Remove this folder, or give --overwrite, and run the command again.")
             raise Failure(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
                                        " or choose another folder.")
 

@@ -401,7 +401,7 @@ class Batch(FolderCase):
         os.remove(self.path("out/1/in1.npy"))
         lines = self.batch(status=1)
         for line, what in zip(lines, (r"in0\.npy has 99 bytes and not \d+", r"in1\.npy is missing"), strict=True):
-            self.assertRegex(line["error"], f"is damaged: {what}.*--overwrite makes it again")
+            self.assertRegex(line["error"], f"is damaged: {what}.*Remove this folder, or give --overwrite")
         self.assertEqual(self.batch("--overwrite", "--json")[-1]["made"], 2)
 
     def test_warnings_of_rows_are_in_their_lines(self):

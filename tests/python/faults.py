@@ -118,6 +118,28 @@ class Faults(Table):
         self.assertTrue(all(any(line["state"] == "made" for line in lines) for lines in (first, second)))
         self.check()
 
+    def test_standard_output_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            process = self.start("--workers", "2", output=full)
+            err = process.communicate(timeout=SECONDS)[1]
+        self.assertEqual(process.returncode, 4, err)
+        self.check_made_once(self.lines("\n".join(line for line in err.splitlines() if line.startswith("{"))))
+        self.assertIn(f"{2 * N} of {2 * N} rows: {2 * N} made", err.splitlines()[-1])
+        self.check()
+
+    def test_results_are_damaged(self):
+        self.batch("--workers", "2")
+        damaged = {"out/pair3": "offsets.csv", "out/set5": "normals.png"}
+        os.remove(self.path("out", "pair3", "offsets.csv"))
+        os.truncate(self.path("out", "set5", "normals.png"), 10)
+        lines, told = self.batch(status=1)
+        self.assertEqual((told["complete"], told["failed"]), (2 * N - 2, 2))
+        for line in (line for line in lines if line["state"] == "failed"):
+            self.assertIn(f"is damaged: {damaged[line['output']]} ", line["error"])
+            shutil.rmtree(self.path(line["output"]))
+        self.assertEqual(self.batch()[1]["made"], 2)
+        self.check()
+
     def test_the_scheduler_restarts_and_a_task_is_killed(self):
         folder = os.path.join(self.base, "slurm")
         os.mkdir(folder)
