@@ -120,8 +120,12 @@ def absent(path, sentence):
 
 
 def say(sentence):
-    """Writes it to standard error, on a terminal in the place of the progress that stands there."""
-    print(("\r\033[K" if sys.stderr.isatty() else "") + sentence, file=sys.stderr)
+    """Writes it to standard error, on a terminal in the place of the progress that stands there. Where that fails, as on a full disk, the
+    work goes on."""
+    try:
+        print(("\r\033[K" if sys.stderr.isatty() else "") + sentence, file=sys.stderr, flush=True)
+    except OSError:
+        drop(sys.stderr)
 
 
 def load(name):
@@ -246,11 +250,11 @@ def keep_descriptors():
         sys.stderr = open(os.devnull, "w", encoding="utf-8")
 
 
-def drop_output():
-    """What is left in the buffer of standard output would fail once more when Python ends."""
+def drop(stream):
+    """What is left in the buffer of standard output or error would fail once more when Python ends."""
     with contextlib.suppress(OSError):  # it is no file
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
@@ -301,7 +305,7 @@ def main(arguments=None):
             return NOT_WRITTEN
         finally:
             if not is_named:
-                drop_output()
+                drop(sys.stdout)
     except Exception:
         if not received:
             raise

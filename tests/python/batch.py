@@ -380,6 +380,16 @@ class Batch(FolderCase):
             self.assertNotIn("Traceback", done.stderr)
             self.assertEqual(self.batch("--json")[-1]["complete"], 2)
 
+    def test_standard_error_that_cannot_be_written(self):
+        self.table(["0", "abort", "2"])
+        for place in "2>&-", "2> /dev/full":
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            done = subprocess.run(["sh", "-c", f'exec "$@" {place}', "sh", sys.executable, "-B", "-c", CRASHES, "jobs.csv"], cwd=self.folder,
+                                  stdout=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT,
+                                  env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            self.assertEqual((done.returncode, self.outputs()), (1, ["0", "2"]))
+            self.assertEqual([json.loads(line)["output"] for line in done.stdout.splitlines()], ["out/abort"])
+
     def test_complete_rows_need_no_folder_that_can_be_written(self):
         self.table(["0", "1"])
         self.batch()

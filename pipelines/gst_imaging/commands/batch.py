@@ -15,7 +15,7 @@ import sys
 
 from .. import progress
 from ..batch import allocation, pool, rows
-from ..command import NO_RESULT, NOT_WRITTEN, Failure, Stopped, drop_output, say
+from ..command import NO_RESULT, NOT_WRITTEN, Failure, Stopped, drop, say
 
 EXAMPLES = [
     ("jobs.csv", "all rows, one after the other"),
@@ -55,7 +55,7 @@ class Log:
                 self.lost = f"Standard output cannot be written: {error.strerror}. Its lines are on standard error."
                 say(f"gst-imaging batch: {self.lost}")
                 if sys.stdout:
-                    drop_output()
+                    drop(sys.stdout)
         say(line)
 
     def take_answer(self, row, answer):
@@ -71,7 +71,7 @@ class Log:
         self.tick()
 
     def take_errors(self, text):
-        for line in text.splitlines():
+        for line in filter(None, text.splitlines()):
             say(line)
 
     def tick(self):
