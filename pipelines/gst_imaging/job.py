@@ -206,7 +206,14 @@ class Job:
             self.damage = damage(self.target, found)
             if not self.damage:
                 self.result = {**found, "output": self.target, "made": False}
+        if not self.result:
+            self.refuse_to_make()
         return bool(self.result)
+
+    def refuse_to_make(self):
+        """Raises NotMade where the result is only looked for."""
+        if self.find is not None:
+            raise NotMade(NO_RESULT, f"it is damaged: {self.damage}" if self.damage else "it is of other inputs or settings than its row")
 
     def check_target(self):
         """Fails where something is that must not be replaced."""
@@ -269,8 +276,7 @@ class Job:
         """Makes the hidden folder, once; one that a killed process left is used again."""
         if self.folder:
             return
-        if self.find is not None:
-            raise NotMade(NO_RESULT, f"it is damaged: {self.damage}" if self.damage else "it is of other inputs or settings than its row")
+        self.refuse_to_make()
         check_name(self.target)
         self.recover()
         self.check_target()

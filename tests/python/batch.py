@@ -405,14 +405,15 @@ class Batch(FolderCase):
         self.assertEqual((lines[2]["exit-status"], lines[2]["error"]), (4, "out/2 cannot be written: Permission denied."))
 
     def test_a_damaged_result_is_told_from_one_of_other_settings(self):
-        self.table(range(2))
+        self.table(range(3))
         self.batch()
         os.truncate(self.path("out/0/in0.npy"), 99)
         os.remove(self.path("out/1/in1.npy"))
         lines = self.batch(status=1)
         for line, what in zip(lines, (r"in0\.npy has 99 bytes and not \d+", r"in1\.npy is missing"), strict=True):
             self.assertRegex(line["error"], f"is damaged: {what}.*Remove this folder, or give --overwrite")
-        self.assertEqual(self.batch("--overwrite", "--json")[-1]["made"], 2)
+        self.assertEqual(self.batch("--overwrite", "--json")[-1], {"rows": 3, "made": 2, "complete": 1, "failed": 0})
+        self.assertEqual(self.batch("--overwrite", "--json")[-1]["complete"], 3)
 
     def test_warnings_of_rows_are_in_their_lines(self):
         for name, columns in ("wide", 128), ("narrow", 40):

@@ -21,14 +21,14 @@ FIRST_VICTIM = "1000"  # memory that runs out ends a worker, and not the process
 
 def results_of(row, overwrite, problem):
     """Returns: the results of a row, as job.run_all() makes them. problem: why it cannot be written; then it has to be complete"""
-    if not problem:
-        return run(row, overwrite)
-    if overwrite:
-        raise Failure(NOT_WRITTEN, problem)
+    if not (overwrite or problem):
+        return run(row, False)
     try:
-        return find(row, {})
+        return find(row, {})  # to overwrite a complete one would begin a table again at each call
     except NotMade:
-        raise Failure(NOT_WRITTEN, problem) from None
+        if problem:
+            raise Failure(NOT_WRITTEN, problem) from None
+    return run(row, True)
 
 
 def attempt(row, overwrite, problem):

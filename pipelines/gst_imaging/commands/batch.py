@@ -29,7 +29,7 @@ def add_arguments(parser):
     parser.add_argument("table", metavar="JOBS.csv")
     parser.add_argument("--shard", metavar="I/N", help="every N-th row from the I-th on; I goes from 1 to N")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that work on rows at the same time (1)")
-    parser.add_argument("--overwrite", action="store_true", help="replace results of other inputs or settings")
+    parser.add_argument("--overwrite", action="store_true", help="replace results that are damaged or of other inputs or settings")
 
 
 class Log:

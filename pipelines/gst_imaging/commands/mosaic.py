@@ -91,6 +91,7 @@ def fill(options, made):
     file = mosaic.chunk_file(store, row, column)
     if os.path.exists(file) and made.is_complete():
         return made.result
+    made.refuse_to_make()
     made.overwrite |= not os.path.exists(file)  # it says that a chunk is there which is not
     window = grid.window(row, column)
     values = mosaic.compose(rasters, window, grid, told["overlap"], told["resampling"], told["band"])
