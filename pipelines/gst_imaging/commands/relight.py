@@ -73,15 +73,15 @@ def files_of(path, albedo):
 
 
 def share_of_other_length(np, path):
-    """Returns: how many per cent of the normals are not 1 long, as relight decodes them. Black and middle grey are none"""
+    """Returns: how many per cent of the normals are not 1 long, as relight decodes them. Black, middle grey and NaN are none"""
     values = photographs.read(path)[..., :3]
     normals = values[values.any(-1)].astype(np.float32)
     if values.dtype.kind == "u":
         largest = np.iinfo(values.dtype).max // 2
         normals = (normals - (largest + 1)) / largest
     lengths = np.linalg.norm(normals, axis=-1)
-    lengths = lengths[~(lengths <= OTHER_LENGTH)]
-    return 100 * float((~(np.abs(lengths - 1) <= OTHER_LENGTH)).mean()) if lengths.size else 0.0
+    lengths = lengths[lengths > OTHER_LENGTH]
+    return 100 * float((np.abs(lengths - 1) > OTHER_LENGTH).mean()) if lengths.size else 0.0
 
 
 def axes_of(normals):
