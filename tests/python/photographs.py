@@ -288,6 +288,7 @@ class Relight(Photographs):
         out, _err = self.gst_imaging("relight", "ball", "-o", "lit", "--light", "180,30", "--series", "4", "--elevation", "45",
                                      "--diffuse", "1", "--gamma", "1", "--json")
         self.assertEqual(json.loads(out)["pictures"], 5)
+        self.assertEqual([figure["met"] for figure in json.loads(out)["figures"]], [True])
         for i, (azimuth, elevation) in enumerate([(180, 30), (0, 45), (90, 45), (180, 45), (270, 45)]):
             a, e = np.radians([azimuth, elevation])
             light = np.array([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e)])
@@ -301,6 +302,12 @@ class Relight(Photographs):
         self.gst_imaging("relight", "ball/normals.png", "-o", "white", "--diffuse", "1", "--gamma", "1", "--light", "0,90")
         shown = photographs.read(self.path("white/lit000.png"))[..., 0] / 255
         self.assertLess(np.abs(shown - self.normals[..., 2])[self.inside].max(), 0.01)
+        inside = self.inside[..., None]
+        for values in np.round(127 * self.normals * inside + 128).astype(np.uint8), np.where(inside, self.normals, np.nan).astype("f4"):
+            np.save(self.path("map.npy"), values)
+            self.assertNotIn("beyond", self.gst_imaging("relight", "map.npy", "-o", "white", "--overwrite")[0])
+        np.save(self.path("map.npy"), np.full((40, 50, 3), 90, np.uint8))
+        self.assertIn("beyond its limit: normals of another length than 1", self.gst_imaging("relight", "map.npy", "-o", "white", "--overwrite")[0])
 
     def test_what_cannot_be_lit_is_one_sentence(self):
         os.mkdir(self.path("empty"))

@@ -163,7 +163,19 @@ def run_command(*words, folder=".", merged=False, seconds=100, **environment):
             done = subprocess.CompletedProcess(words, status, output.read(), error.read())
     if "Traceback" in done.stdout + done.stderr:
         raise AssertionError(f"gst-imaging {' '.join(words)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+    for output in [value for option, value in zip(words, words[1:]) if option in ("-o", "--output")]:
+        check_reports(os.path.join(folder, output))
     return done
+
+
+def check_reports(folder):
+    """Fails where a report of a result, or of one of several in the folder, needs another file or the network."""
+    for path in [os.path.join(folder, *below, "report.html") for below in ((), *((name,) for name in next(os.walk(folder), ("", []))[1]))]:
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                outside = re.findall(r'<script|<link|@import|src="(?!data:)[^"]*|href="(?!#)[^"]*|url\((?!#|data:)[^)]*', file.read())
+            if outside:
+                raise AssertionError(f"{path} is not alone: {outside}")
 
 
 def command(folder, *words, status=0, **environment):

@@ -17,6 +17,7 @@ EXAMPLES = [
     ("normals.exr --albedo albedo.tif -o lit --specular 0.3", "any files of normals and albedo, with a highlight"),
 ]
 
+OTHER_LENGTH = 0.1  # rounding to 8 bits makes 0.01
 PROPERTIES = {  # of relight: default and help
     "ambient": (0, "light from everywhere (default: 0)"),
     "specular": (0, "strength of the highlight (default: 0, a matte surface)"),
@@ -69,6 +70,18 @@ def files_of(path, albedo):
         raise Failure(UNREADABLE, f"{path} has no normals.png: it is no result of gst-imaging photostereo.")
     beside = os.path.join(path, "albedo.png")
     return normals, albedo or (beside if os.path.isfile(beside) else None)
+
+
+def share_of_other_length(np, path):
+    """Returns: how many per cent of the normals are not 1 long, as relight decodes them. Black, middle grey and NaN are none"""
+    values = photographs.read(path)[..., :3]
+    normals = values[values.any(-1)].astype(np.float32)
+    if values.dtype.kind == "u":
+        largest = np.iinfo(values.dtype).max // 2
+        normals = (normals - (largest + 1)) / largest
+    lengths = np.linalg.norm(normals, axis=-1)
+    lengths = lengths[lengths > OTHER_LENGTH]
+    return 100 * float((np.abs(lengths - 1) > OTHER_LENGTH).mean()) if lengths.size else 0.0
 
 
 def axes_of(normals):
@@ -129,6 +142,8 @@ def run(options):
         for i in sorted({round(k) for k in np.linspace(0, len(lights) - 1, min(len(lights), 12))}):
             name = f"lit{i:03d}.png"
             made.report.picture(f"{lights[i][0]:g} degrees, {lights[i][1]:g} high", photographs.read(made.path(name)), {"axes": axes_of(normals)}, file=name)
+        made.report.figure("normals of another length than 1", share_of_other_length(np, normals), "%", at_most=5,
+                           about="more are in a picture that is none of normals, or in normals of another encoding")
         made.report.table("Lights", ("picture", "azimuth (degrees)", "elevation (degrees)"),
                           [(f"lit{i:03d}.png", *light) for i, light in enumerate(lights)])
         return made.finish(pictures=len(lights))
