@@ -224,8 +224,8 @@ static const GstImagingSetting settings[] = {
         "How samples become linear"),
     NEW (ENUM, "ambient-model", config.ambient_model,
         "GstPhotoStereoAmbientModel", ambient_model_values,
-        "Light that all pictures have in common: G = n'.L + c / intensity, c "
-        "being 0 with mean"),
+        "Light that all pictures have in common: G = max (0, n'.L) + "
+        "c / intensity, c being 0 with mean"),
     NEW (UINT, "bit-depth", bit_depth, 0, 16, "bits",
         "Number of significant low bits of a sample: 10, 12 or 14 of most "
         "cameras; 0: all bits of the format"),

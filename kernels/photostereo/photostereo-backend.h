@@ -21,6 +21,11 @@ enum { IMK_PHOTOSTEREO_MAX_PLANES = IMK_PHOTOSTEREO_MAX_BANDS };
  * and do not raise it. */
 #define IMK_PHOTOSTEREO_RESIDUAL_FACTOR 2.2f
 
+/* With light of the room: the round from which on a light that n' turns away
+ * from is behind the surface; before, n' has to be sure by the limit of a
+ * residual. */
+#define IMK_PHOTOSTEREO_SURE_ROUND 3
+
 /* A saturation that no sample has. */
 #define IMK_PHOTOSTEREO_NEVER 65536u
 

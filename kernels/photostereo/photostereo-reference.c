@@ -57,18 +57,20 @@ imk_photostereo_reference_light (const ImkPhotostereoConfig *c, uint32_t i,
     v[j] *= k;
 }
 
-/* What is solved: G = n'.L + c unit, of a light each. */
+/* What is solved: G = n'.L + c unit, of a light each; G = c unit where the
+ * light does not reach the pixel. */
 typedef struct Lights {
   uint32_t n;
   double (*l)[3];
   const double *g, *unit; /* NULL without room light */
+  bool unlit[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
 } Lights;
 
 /* Returns: the k-th coefficient of light @i */
 static double
 coefficient (const Lights *a, uint32_t i, int k)
 {
-  return k < 3 ? a->l[i][k] : a->unit[i];
+  return k == 3 ? a->unit[i] : a->unlit[i] ? 0 : a->l[i][k];
 }
 
 /* Weighted least squares by Gauss's elimination with pivots.
@@ -125,7 +127,8 @@ is_conditioned (const ImkPhotostereoConfig *c, const Lights *lights,
   for (uint32_t i = 0; i < lights->n; i++)
     for (int r = 0; r < 3; r++)
       for (int k = 0; k < 3; k++)
-        a[r][k] += w[i] * lights->l[i][r] * lights->l[i][k];
+        a[r][k] +=
+            w[i] * coefficient (lights, i, r) * coefficient (lights, i, k);
   for (uint32_t i = 0; lights->unit && i < lights->n; i++)
     for (int k = 0; k < 4; k++)
       u[k] += w[i] * lights->unit[i] * coefficient (lights, i, k);
@@ -158,22 +161,22 @@ compare_falling (const void *a, const void *b)
 }
 
 /* Returns: what has to be exceeded for the first solution: @part of the way
- * from the darkest, or from 0 without room light, to the third brightest of
+ * from @least, the darkest, or 0 without room light, to the third brightest of
  * those that are not clipped */
 static double
-darkest_of (const Lights *lights, double part)
+darkest_of (const Lights *lights, double part, double *least)
 {
   const double *g = lights->g;
   uint32_t n = lights->n;
-  double least = lights->unit ? 1 : 0;
   double sorted[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
 
   for (uint32_t i = 0; i < n; i++)
     sorted[i] = g[i] < 1 ? g[i] : 0;
+  *least = lights->unit ? 1 : 0;
   for (uint32_t i = 0; i < n && lights->unit; i++)
-    least = fmin (least, g[i]);
+    *least = fmin (*least, g[i]);
   qsort (sorted, n, sizeof (*sorted), compare_falling);
-  return least + part * ((n < 3 ? 0 : sorted[2]) - least);
+  return *least + part * ((n < 3 ? 0 : sorted[2]) - *least);
 }
 
 /* What the lamp alone gives. */
@@ -194,7 +197,7 @@ rms_residual (const double x[4], const Lights *a, const double *w, bool *tie)
     double r = dot (x, a->l[i]) - lit (a, i, x);
 
     *tie = *tie || fabs (r) < 2e-6;
-    if (w[i] > 0 && r > 0) {
+    if (w[i] > 0 && r > 0 && !a->unlit[i]) {
       sum += r * r;
       n_used++;
     }
@@ -207,9 +210,11 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
     double (*l)[3], const double *g, const double *unit, const double t[3],
     double x[4], bool *tie)
 {
-  const Lights lights = {n, l, g, unit};
+  Lights lights = {n, l, g, unit, {false}};
   double w[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS],
-      best[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS], next[4], darkest = -1;
+      best[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
+  double next[4], darkest = -1, least = -1;
+  bool dropped[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS] = {false};
   bool adaptive = c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
   bool relative =
       adaptive || c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
@@ -219,13 +224,16 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
   if (c->min_lights)
     min = c->min_lights;
   if (adaptive)
-    darkest = darkest_of (&lights, t[0]);
+    darkest = darkest_of (&lights, t[0], &least);
   *tie = false;
   for (uint32_t i = 0; i < n; i++) {
     w[i] = !(limits && !relative && !(g[i] > t[0] && g[i] < t[1])) &&
            !(limits && g[i] >= 1) && g[i] > darkest;
+    lights.unlit[i] = limits && adaptive && unit && g[i] <= least;
+    w[i] = w[i] > 0 || lights.unlit[i];
     used += w[i] > 0;
-    *tie = *tie || fabs (g[i] - darkest) < 2e-6;
+    *tie = *tie || fabs (g[i] - darkest) < 2e-6 ||
+           (limits && unit && g[i] > least && g[i] - least < 2e-6);
   }
   if (used < (unit ? 4 : 3) || !is_conditioned (c, &lights, w, tie) ||
       !least_squares (&lights, w, x) || dot (x, x) == 0)
@@ -234,20 +242,26 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
   for (uint32_t round = 1; round < c->max_iterations && limits; round++) {
     double length = relative ? sqrt (dot (x, x)) : 1, limit = t[2] * length;
     uint32_t count = 0;
-    bool same = true;
+    bool same = !unit || round >= 3; /* until then tests differ */
 
     if (adaptive)
       limit = fmax (limit, 2.2 * rms_residual (x, &lights, w, tie));
     for (uint32_t i = 0; i < n; i++) {
-      double seen = lit (&lights, i, x);
-      double r = fabs (dot (x, l[i]) - lit (&lights, i, x));
-      bool keep = seen > t[0] * length && seen < t[1] * length && r <= limit;
+      double seen = lit (&lights, i, x), predicted = dot (x, l[i]);
+      double r = fabs (predicted - seen);
+      double behind = round < 3 ? -limit : 0;
+      bool faint = seen <= t[0] * length && !(unit && predicted > behind);
+      bool unlit = unit && faint;
+      bool keep = !faint && seen < t[1] * length && r <= limit;
 
       *tie = *tie || fabs (seen - t[0] * length) < 2e-6 ||
-             fabs (seen - t[1] * length) < 2e-6 || fabs (r - limit) < 2e-6;
-      w[i] = keep && g[i] < 1 && (c->readmit || best[i] > 0);
+             fabs (seen - t[1] * length) < 2e-6 || fabs (r - limit) < 2e-6 ||
+             (unit && fabs (predicted - behind) < 2e-6);
+      dropped[i] = dropped[i] || lights.unlit[i] || best[i] == 0;
+      w[i] = unlit || (keep && g[i] < 1 && (c->readmit || !dropped[i]));
       count += w[i] > 0;
-      same = same && w[i] == best[i];
+      same = same && w[i] == best[i] && unlit == lights.unlit[i];
+      lights.unlit[i] = unlit;
     }
     if (same || count < (min < n ? min : n) || (unit && count < 4) ||
         !is_conditioned (c, &lights, w, tie) ||

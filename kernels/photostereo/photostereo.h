@@ -84,14 +84,15 @@ typedef enum ImkPhotostereoThresholds {
 typedef enum ImkPhotostereoAmbient {
   IMK_PHOTOSTEREO_AMBIENT_MEAN,     /* none, or in the dark frame; the output
                                      * ambient is the mean over all lights */
-  IMK_PHOTOSTEREO_AMBIENT_CONSTANT, /* G = n'.L + c / intensity, with a c of
-                                     * the pixel: the output ambient, in each
-                                     * channel. Thresholds are of G - c /
+  IMK_PHOTOSTEREO_AMBIENT_CONSTANT, /* G = max (0, n'.L) + c / intensity, with
+                                     * a c of the pixel: the output ambient, in
+                                     * each channel. Thresholds are of G - c /
                                      * intensity, from the second solution on.
                                      * With ADAPTIVE the first one takes the
                                      * lights with G above the smallest G plus
                                      * t_min times the distance to the third
-                                     * largest. The
+                                     * largest, and the smallest as c. Lights
+                                     * behind the surface measure c alone. The
                                      * first solution needs 4 lights, which
                                      * must not all have one height. CPU only */
 } ImkPhotostereoAmbient;

@@ -65,12 +65,12 @@ mean_square (const Group *g)
                                : mean_square_in (g, SCENE_UNIFORM);
 }
 
-/* Returns: what a light has to exceed in the first solution: @part of the third
+/* What a light has to exceed in the first solution (lo): @part of the third
  * largest grey value that is not clipped (0 with fewer than three; with few
  * lights, a highlight appears under one or two of them). With light of the room
- * the way begins at the smallest grey value */
-static Reals
-darkest_of (const Group *g, float part)
+ * the way begins at the smallest grey value, which measures the room. */
+static void
+find_darkest (const Group *g, float part, Test *t)
 {
   const bool constant = g->chunk->cpu->plan.constant;
   Reals first = {0}, second = {0}, third = {0}, least = broadcast (constant);
@@ -84,7 +84,8 @@ darkest_of (const Group *g, float part)
     second = maximum (second, minimum (first, v));
     first = maximum (first, v);
   }
-  return constant ? least + part * (third - least) : part * third;
+  t->lo = constant ? least + part * (third - least) : part * third;
+  t->faint = least;
 }
 
 /* ------------------------------------------------------------------------
@@ -98,17 +99,18 @@ first_test (const Group *g, const ImkPhotostereoParams *p)
   Test t = {.x = {0}};
   bool limits = p->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p->relative;
 
-  t.lo = t.hi = t.limit = t.constant = t.x;
+  t.lo = t.hi = t.limit = t.constant = t.behind = t.x;
   t.lo += limits ? p->t_min : -INFINITY;
   t.hi += limits ? p->t_max : IMK_PHOTOSTEREO_CLIPPED;
   t.limit += INFINITY;
+  t.faint = broadcast (-INFINITY);
   if (p->adaptive)
-    t.lo = darkest_of (g, p->t_min);
+    find_darkest (g, p->t_min, &t);
   return t;
 }
 
 INLINE Test
-next_test (const Group *g, const ImkPhotostereoParams *p)
+next_test (const Group *g, const ImkPhotostereoParams *p, uint32_t round)
 {
   const Solution *s = &g->solution;
   Test t = {.x = s->x, .y = s->y, .z = s->z, .constant = g->constant};
@@ -122,6 +124,9 @@ next_test (const Group *g, const ImkPhotostereoParams *p)
 
     t.limit = select_lanes (rms > t.limit, rms, t.limit);
   }
+  t.faint = t.lo;
+  /* at first n' is not good enough to tell a grazing light from one behind */
+  t.behind = round < IMK_PHOTOSTEREO_SURE_ROUND ? -t.limit : (Reals){0};
   return t;
 }
 
@@ -175,7 +180,7 @@ solve_rounds (Group *g, Masks wanted)
   active =
       p->robust == IMK_PHOTOSTEREO_ROBUST_NONE ? g->valid ^ g->valid : g->valid;
   for (uint32_t i = 1; i < p->max_iterations && any_lane (active); i++) {
-    Test test = next_test (g, p);
+    Test test = next_test (g, p, i);
     Solution s;
     Masks good, same;
 
@@ -184,6 +189,8 @@ solve_rounds (Group *g, Masks wanted)
     s = solve_sums (&sums);
     good = active & is_good (&s, sums.n, min_lights, p->min_condition);
     same = is_same (&g->solution, &s, solver);
+    if (constant && i < IMK_PHOTOSTEREO_SURE_ROUND) /* the next test differs */
+      same ^= same;
     g->test.x = select_lanes (good, test.x, g->test.x);
     g->test.y = select_lanes (good, test.y, g->test.y);
     g->test.z = select_lanes (good, test.z, g->test.z);
@@ -191,6 +198,8 @@ solve_rounds (Group *g, Masks wanted)
     g->test.lo = select_lanes (good, test.lo, g->test.lo);
     g->test.hi = select_lanes (good, test.hi, g->test.hi);
     g->test.limit = select_lanes (good, test.limit, g->test.limit);
+    g->test.faint = select_lanes (good, test.faint, g->test.faint);
+    g->test.behind = select_lanes (good, test.behind, g->test.behind);
     g->solution.x = select_lanes (good, s.x, g->solution.x);
     g->solution.y = select_lanes (good, s.y, g->solution.y);
     g->solution.z = select_lanes (good, s.z, g->solution.z);
@@ -226,8 +235,15 @@ measure_in (const Group *g, const Scene scene, Reals *albedo, Reals *constants,
     const Sample l = sample_of (g, i, scene);
     Reals s = predict (&g->solution, &l);
     Reals w = weigh_solution (g, &l, solver, scene);
-    Reals r = (scene == SCENE_ROOM ? s + g->constant * l.unit : s) - l.grey;
+    Reals r;
 
+    if (scene == SCENE_ROOM) {
+      Masks unlit = is_unlit (&g->test, &l, solver);
+
+      w = select_lanes (unlit, broadcast (1), w);
+      s = keep (s, ~unlit);
+    }
+    r = (scene == SCENE_ROOM ? s + g->constant * l.unit : s) - l.grey;
     rr += w * r * r;
     if (scene == SCENE_ROOM || c->has_colours)
       ss += w * s * s;

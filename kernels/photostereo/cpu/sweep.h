@@ -8,11 +8,17 @@
 #define REAL Reals
 #include "photostereo/photostereo-solve.h"
 
-/* A light counts if lo < G - c unit < hi and |n'.L + c unit - G| <= limit. */
+/* A light counts if lo < G - c unit < hi and |n'.L + c unit - G| <= limit. With
+ * light of the room it need not exceed lo where n'.L > behind: dark samples
+ * limit c. A light that does not reach the pixel measures c: G = c unit where
+ * G - c unit <= faint and n'.L <= behind. faint <= lo, so that no light is
+ * both.
+ */
 typedef struct Test {
   Reals x, y, z; /* n' */
   Reals constant;
   Reals lo, hi, limit;
+  Reals faint, behind;
 } Test;
 
 /* Adjacent pixels, one for each lane of a vector. */
@@ -112,7 +118,8 @@ weigh (const Group *g, const Test *t, const Sample *l, const Solver solver,
 {
   Reals grey = l->grey;
   Reals lit = scene == SCENE_ROOM ? grey - t->constant * l->unit : grey;
-  Reals residual = t->x * l->x + t->y * l->y + t->z * l->z - lit;
+  Reals predicted = t->x * l->x + t->y * l->y + t->z * l->z;
+  Reals residual = predicted - lit;
   Reals size = (Reals) ((Masks) residual & 0x7fffffff);
   const Reals one = broadcast (1);
 
@@ -126,7 +133,10 @@ weigh (const Group *g, const Test *t, const Sample *l, const Solver solver,
     *used = grey < IMK_PHOTOSTEREO_CLIPPED;
     return keep (select_lanes (weight < one, weight, one), *used);
   }
-  *used = (lit > t->lo) & (lit < t->hi) & (size <= t->limit);
+  *used = lit > t->lo;
+  if (scene == SCENE_ROOM)
+    *used |= predicted > t->behind;
+  *used &= (lit < t->hi) & (size <= t->limit);
   if (solver == SOLVER_DROP) { /* an excluded light stays excluded */
     float *dropped = g->chunk->scratch->dropped + l->at;
     Reals when = load (dropped);
@@ -135,6 +145,16 @@ weigh (const Group *g, const Test *t, const Sample *l, const Solver solver,
     store (dropped, select_lanes (~*used & (when > round), round, when));
   }
   return keep (one, *used);
+}
+
+/* The lights that measure the room alone; see Test. */
+INLINE Masks
+is_unlit (const Test *t, const Sample *l, const Solver solver)
+{
+  if (solver == SOLVER_ALL || solver == SOLVER_HUBER)
+    return (Masks){0};
+  return (l->grey - t->constant * l->unit <= t->faint) &
+         (t->x * l->x + t->y * l->y + t->z * l->z <= t->behind);
 }
 
 /* The Schur complement of the row of the constant: what is left is solved as
@@ -215,9 +235,14 @@ sweep (const Group *g, const Test *t, const Solver solver, const Scene scene,
       continue;
     }
     if (scene == SCENE_ROOM) {
-      x -= l.unit * g->middle[0];
-      y -= l.unit * g->middle[1];
-      z -= l.unit * g->middle[2];
+      Masks unlit = is_unlit (t, &l, solver);
+
+      n -= unlit;
+      used |= unlit;
+      weight = select_lanes (unlit, broadcast (1), weight);
+      x = keep (x, ~unlit) - l.unit * g->middle[0];
+      y = keep (y, ~unlit) - l.unit * g->middle[1];
+      z = keep (z, ~unlit) - l.unit * g->middle[2];
     }
 
     if (solver == SOLVER_HUBER) {
