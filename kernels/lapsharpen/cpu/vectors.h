@@ -160,16 +160,19 @@ make_plan (const ImkLapsharpenRule *rule, Way way, bool diagonal)
 
 /* --- the new samples ------------------------------------------------------ */
 
+/* The high half of the float 2^23 + v, whose low half is v of 16 bits. */
+enum { TWO_23 = 0x4b00 };
+
 /* imk_lapsharpen_sample () but for the limits: conversion rounds negative
- * values up, but not above 0. */
+ * values up, but not above 0. @v: as floats 2^23 + v */
 INLINE Ints
 sharpen_floats (const Plan *p, Floats l, Vector v)
 {
   const Ints sign = (Ints){0} + INT32_MIN;
-  Floats base = __builtin_convertvector((Ints) v, Floats);
+  Floats base = (Floats) v - 8388607.5f; /* v + 0.5, exactly */
 
   if (p->edges)
-    base -= base;
+    base = (Floats){0} + 0.5f;
   if (p->soft) {
     Floats rest = (Floats) ((Ints) l & ~sign) - p->threshold;
 
@@ -179,7 +182,7 @@ sharpen_floats (const Plan *p, Floats l, Vector v)
     l = (Floats) ((Ints) l & ((Floats) ((Ints) l & ~sign) >= p->threshold));
   if (p->edges)
     l = (Floats) ((Ints) l & ~sign);
-  l = p->amount * l + (base + 0.5f);
+  l = p->amount * l + base;
   return (Ints) OP (cvttps_epi32) ((FloatVector) l);
 }
 
@@ -207,12 +210,13 @@ INLINE Vector
 sharpen_halves (const Plan *p, Words l, Vector v)
 {
   const Vector zero = {0}, words = (Vector) l;
+  const Vector top = (Vector) ((Words){0} + TWO_23);
 
   return OP (packs_epi32) (
       (Vector) sharpen_floats (p, to_floats (OP (unpacklo_epi16) (zero, words)),
-          OP (unpacklo_epi16) (v, zero)),
+          OP (unpacklo_epi16) (v, top)),
       (Vector) sharpen_floats (p, to_floats (OP (unpackhi_epi16) (zero, words)),
-          OP (unpackhi_epi16) (v, zero)));
+          OP (unpackhi_epi16) (v, top)));
 }
 
 /* Returns: sums over 2^q, halves rounded up; shifts by a variable take longer
@@ -351,6 +355,7 @@ sharpen_weighted (const Plan *p, Vector v, const Sample *above,
 {
   const ptrdiff_t c = p->c;
   const Vector zero = {0};
+  const Vector top = (Vector) ((Words){0} + TWO_23);
   const Vector low = OP (unpacklo_epi8) (v, zero);
   const Vector high = OP (unpackhi_epi8) (v, zero);
   const Vector own[4] = {OP (unpacklo_epi16) (low, low),
@@ -366,11 +371,11 @@ sharpen_weighted (const Plan *p, Vector v, const Sample *above,
   }
   return OP (packus_epi16) (
       OP (packs_epi32) (
-          sharpen_sum (p, sums[0], OP (unpacklo_epi16) (low, zero)),
-          sharpen_sum (p, sums[1], OP (unpackhi_epi16) (low, zero))),
+          sharpen_sum (p, sums[0], OP (unpacklo_epi16) (low, top)),
+          sharpen_sum (p, sums[1], OP (unpackhi_epi16) (low, top))),
       OP (packs_epi32) (
-          sharpen_sum (p, sums[2], OP (unpacklo_epi16) (high, zero)),
-          sharpen_sum (p, sums[3], OP (unpackhi_epi16) (high, zero))));
+          sharpen_sum (p, sums[2], OP (unpacklo_epi16) (high, top)),
+          sharpen_sum (p, sums[3], OP (unpackhi_epi16) (high, top))));
 }
 
 #else
@@ -390,16 +395,17 @@ add_pairs (Vector a, Vector b, Vector weights, Ints *low, Ints *high)
   *high += (Ints) OP (madd_epi16) (OP (unpackhi_epi16) (a, b), weights);
 }
 
-/* The weights add up to 2^q, so that what is less by 2^15 before is so after
- * the division, too. */
+/* The weights of L add up to 0, so that it has nothing less. Those of FEW add
+ * up to 2^q: what is less by 2^15 before is so after the division, too. */
 INLINE Vector
-sharpen_few (
-    const Plan *p, const Sample *above, const Sample *here, const Sample *below)
+sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
+    const Sample *here, const Sample *below)
 {
   const ptrdiff_t c = p->c;
+  const Vector zero = {0}, top = (Vector) ((Words){0} + TWO_23);
   Ints low = {0}, high = {0};
 
-  add_pairs (load_signed (here), (Vector){0}, p->centre, &low, &high);
+  add_pairs (load_signed (here), zero, p->centre, &low, &high);
   add_pairs (load_signed (above), load_signed (below), p->minus, &low, &high);
   add_pairs (
       load_signed (here - c), load_signed (here + c), p->minus, &low, &high);
@@ -409,51 +415,18 @@ sharpen_few (
     add_pairs (load_signed (below - c), load_signed (below + c), p->minus, &low,
         &high);
   }
-  if (p->fraction > 0) {
+  if (way == FEW && p->fraction > 0) {
     low = (low + p->half) >> p->bits;
     high = (high + p->half) >> p->bits;
   }
-  return (Vector) ((Words) OP (packs_epi32) ((Vector) low, (Vector) high) ^
-                   INT16_MIN);
-}
-
-INLINE void
-add_wide (Vector v, Ints *low, Ints *high)
-{
-  const Vector zero = {0};
-
-  *low += (Ints) OP (unpacklo_epi16) (v, zero);
-  *high += (Ints) OP (unpackhi_epi16) (v, zero);
-}
-
-INLINE Vector
-sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
-    const Sample *here, const Sample *below)
-{
-  const ptrdiff_t c = p->c;
-  const Vector zero = {0};
-  const Vector own_low = OP (unpacklo_epi16) (v, zero);
-  const Vector own_high = OP (unpackhi_epi16) (v, zero);
-  const int shift = p->diagonal ? 3 : 2;
-  Ints low = {0}, high = {0};
-
   if (way == FEW)
-    return sharpen_few (p, above, here, below);
-  add_wide (load (above), &low, &high);
-  add_wide (load (below), &low, &high);
-  add_wide (load (here - c), &low, &high);
-  add_wide (load (here + c), &low, &high);
-  if (p->diagonal) {
-    add_wide (load (above - c), &low, &high);
-    add_wide (load (above + c), &low, &high);
-    add_wide (load (below - c), &low, &high);
-    add_wide (load (below + c), &low, &high);
-  }
-  low = ((Ints) own_low << shift) - low;
-  high = ((Ints) own_high << shift) - high;
+    return (Vector) ((Words) OP (packs_epi32) ((Vector) low, (Vector) high) ^
+                     INT16_MIN);
   return OP (packus_epi32) (
-      (Vector) sharpen_floats (p, to_floats ((Vector) low), own_low),
-      (Vector) sharpen_floats (p, to_floats ((Vector) high), own_high));
+      (Vector) sharpen_floats (
+          p, to_floats ((Vector) low), OP (unpacklo_epi16) (v, top)),
+      (Vector) sharpen_floats (
+          p, to_floats ((Vector) high), OP (unpackhi_epi16) (v, top)));
 }
 
 INLINE Vector
