@@ -81,10 +81,6 @@ class Element:
             kind = kind.parent
         return kind.name == name
 
-    def passes_frames(self):
-        """Whether its frames are those of a file, or one is made of each frame of the input"""
-        return self.inherits("GstImagingFileSrc") or self.inherits("GstImagingFilter")
-
     def is_connection(self):
         return self.factory in CONNECTIONS
 

@@ -6,9 +6,10 @@ PICTURES = ("video/x-raw", "other/tensors", "application/x-slc")
 
 
 def describe(element, pad, caps, structure):
+    is_filter = element.inherits("GstImagingFilter")  # makes a frame of each
     told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
             "width": None, "height": None, "framerate": None, "counts": element.counts_frames(),
-            "passes": element.passes_frames(), "bit-depth": bits.of_pad(pad, element.inherits("GstImagingFilter"))}
+            "passes": is_filter or element.inherits("GstImagingFileSrc"), "bit-depth": bits.of_pad(pad, is_filter)}
     if caps and structure.get_name() == "other/tensors":
         words = structure.get_string("dimensions") or ""
         dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]

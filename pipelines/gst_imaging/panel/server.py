@@ -178,9 +178,9 @@ class Server:
         return {
             # name: (function, arguments with (name, type, default); ... means needed; reads)
             "state": (self.state, (), True),
-            "elements": (self.elements, (), True),
+            "elements": (lambda: self.do(lambda: {"elements": p.all_elements()}), (), True),
             "health": (self.health, (), True),
-            "messages": (self.messages, (), True),
+            "messages": (lambda: self.do(lambda: {"messages": p.messages.all}), (), True),
             "results": (lambda element: self.followers.newest(element), (("element", str, ...),), True),
             "files": (lambda folder: self.do(p.files.list, folder), (("folder", str, None),), True),
             "preset-compare": (lambda a, b: self.do(p.changes.compare, a, b), (("a", str, None), ("b", str, None)), True),
@@ -200,9 +200,6 @@ class Server:
     async def state(self):
         state = await self.do(self.panel.state)
         return {**state, "health": self.with_counts(state["health"])}
-
-    async def elements(self):
-        return {"elements": await self.do(self.panel.all_elements)}
 
     async def play(self, state):
         """A change that takes longer is told as it ends; health has a sentence meanwhile."""
@@ -226,9 +223,6 @@ class Server:
         finally:  # also where the client has gone
             self.panel.submit(self.panel.recordings.drop_snapshot, recording)
             del recording  # its error has this frame
-
-    async def messages(self):
-        return {"messages": self.panel.messages.all}
 
     async def command(self, name, given, reads=False):
         entry = self.table().get(name)

@@ -6,15 +6,11 @@ const tables = new Map();
 export function learn(maps) {
   for (const { nick, table: text } of maps) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    tables.set(nick, Array.from({ length: 256 }, (_, k) => [...bytes.subarray(3 * k, 3 * k + 3)]));
+    tables.set(nick, Array.from({ length: 256 }, (_, k) => `rgb(${bytes.subarray(3 * k, 3 * k + 3).join()})`));
   }
 }
 
-// Lists of red, green and blue.
+// The 256 colours of a map, as CSS writes them.
 export function table(name) {
   return tables.get(name);
-}
-
-export function css([r, g, b]) {
-  return `rgb(${r},${g},${b})`;
 }

@@ -110,7 +110,6 @@ export class Gestures {
   }
 
   #point(here) {
-    if (!here) this.view.inspect(null);
-    else this.view.inspect(this.view.sample(here));
+    this.view.inspect(here && this.view.sample(here));
   }
 }

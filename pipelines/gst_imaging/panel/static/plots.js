@@ -75,11 +75,11 @@ function map(canvas, one, value, isSigned) {
   const knots = colours.table(isSigned ? "blue-red" : "viridis");
   for (const s of cells) {
     const part = isSigned ? (value(s) / top + 1) / 2 : value(s) / top;
-    c.fillStyle = s.valid ? colours.css(knots[Math.round(255 * part)]) : colour("--border");
+    c.fillStyle = s.valid ? knots[Math.round(255 * part)] : colour("--border");
     c.fillRect(left + s.column * size, 4 + s.row * size, size - 0.5, size - 0.5);
   }
   for (let i = 0; i < 100; i++) {
-    c.fillStyle = colours.css(knots[Math.round(255 - i * 2.55)]);
+    c.fillStyle = knots[Math.round(255 - i * 2.55)];
     c.fillRect(width - 70, 8 + (i * (height - 16)) / 100, 10, (height - 16) / 100 + 1);
   }
   c.fillStyle = colour("--muted");

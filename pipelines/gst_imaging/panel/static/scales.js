@@ -57,7 +57,7 @@ export function colourBar(c, view) {
   const isColour = header.channels >= 3; // its window is that of R, G, B
   const map = colours.table(isColour ? "grey" : header.colours);
   for (let i = 0; i < 128; i++) {
-    c.fillStyle = colours.css(map[255 - 2 * i]);
+    c.fillStyle = map[255 - 2 * i];
     c.fillRect(x, inner.y + (i * inner.height) / 128, width, inner.height / 128 + 1);
   }
   c.strokeStyle = colour("--border");
