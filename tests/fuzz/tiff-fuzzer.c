@@ -2,7 +2,8 @@
 /* libFuzzer target of the reader of TIFF files.
  * libraries: -ltiff
  * sources: common/files/formats/tiff.c common/files/formats/tiffio.c
- * common/files/formats/tifftags.c common/files/formats/tiffwrite.c @format */
+ * common/files/formats/tiffplanes.c common/files/formats/tifftags.c
+ * common/files/formats/tiffwrite.c @format */
 #include "format-fuzzer.h"
 
 int

@@ -173,7 +173,7 @@ def check_reports(folder):
     for path in [os.path.join(folder, *below, "report.html") for below in ((), *((name,) for name in next(os.walk(folder), ("", []))[1]))]:
         if os.path.isfile(path):
             with open(path, encoding="utf-8") as file:
-                outside = re.findall(r'<script|<link|@import|src="(?!data:)[^"]*|href="(?!#)[^"]*|url\((?!#|data:)[^)]*', file.read())
+                outside = re.findall(r'<script|<link|@import|src="(?!data:)[^"]*|href="(?!#|data:)[^"]*|url\((?!#|data:)[^)]*', file.read())
             if outside:
                 raise AssertionError(f"{path} is not alone: {outside}")
 
