@@ -39,8 +39,7 @@ subtract (float2 x, float2 y)
 static __device__ __forceinline__ float2
 rotate (float2 v, float2 turn)
 {
-  return make_float2 (__fmaf_rn (v.x, turn.x, -(v.y * turn.y)),
-      __fmaf_rn (v.x, turn.y, v.y * turn.x));
+  return make_float2 (v.x * turn.x - v.y * turn.y, v.x * turn.y + v.y * turn.x);
 }
 
 /* X_b = sum of Y_q exp (-2 pi i b q / B), B = 2, 4 or 8 */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The steps of the CPU as kernels; each reads a sample of the B-scans once, but
- * for EIGEN and pairs of A-scans, which read it twice, and for strips, which
- * read A-scans between two strips twice. */
+ * for EIGEN and pairs of A-scans, which read it twice. */
 #include <new>
 
 #include "core/cuda/cuda-cutter.h"
@@ -9,7 +8,6 @@
 #include "octangio/cuda/octangio-eigen.cuh"
 #include "octangio/cuda/octangio-pairs.cuh"
 #include "octangio/cuda/octangio-points.cuh"
-#include "octangio/cuda/octangio-strips.cuh"
 
 enum {
   ASCANS = 32,      /* A-scans whose brightest depths a block looks for */
@@ -25,8 +23,6 @@ struct Cuda {
   Kernel kernel;                             /* of pairs or bands, else NULL */
   uint32_t n_blocks, n_threads, shared_size; /* 0 blocks: of tiled_bands */
   bool begins_early; /* kernels can begin before the last one is done */
-  Kernel strips;     /* instead of pairs, of aligned B-scans; or NULL */
-  uint32_t strip_threads, strip_size; /* of a block: shared memory */
   uint8_t *block;
 };
 
@@ -211,17 +207,6 @@ run_ascans (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
 }
 
 static ImkStatus
-run_strips (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
-{
-  cudaLaunchConfig_t launch =
-      launch_of (dim3 (imk_div_up (a.n_ascans, a.strips.n_ascans)),
-          dim3 (s->strip_threads), stream);
-
-  launch.dynamicSmemBytes = s->strip_size;
-  return IMK_CUDA_LAUNCH (error, launch, s->strips, a);
-}
-
-static ImkStatus
 cuda_process (void *state, const ImkImage *bscans, uint32_t n_bscans,
     const ImkImage *flow, void *stream, ImkError *error)
 {
@@ -247,8 +232,6 @@ cuda_process (void *state, const ImkImage *bscans, uint32_t n_bscans,
     return run_eigen (s, a, stream, error);
   if (!s->kernel)
     return run_points (s, a, stream, error);
-  if (s->strips && a.is_wide)
-    return run_strips (s, a, stream, error);
   return s->n_blocks > 0 ? run_ascans (s, a, stream, error)
                          : run_tiled_bands (s, a, stream, error);
 }
@@ -347,52 +330,6 @@ place_work (
           cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int) own));
 }
 
-/* Chooses strips where they are possible. */
-static ImkStatus
-plan_strips (Cuda *s, const ImkOctangioConfig *c, ImkError *error)
-{
-  uint32_t n = c->n_repeats, n_pairs = n <= 4 ? 4 : n <= 8 ? 2 : 1;
-  Kernel kernel = n <= 4 ? strips<4, 4> : n <= 8 ? strips<8, 2> : strips<16, 1>;
-  StripPlan *plan = &s->arguments.strips;
-  uint32_t n_groups, most;
-  int device, n_processors, most_shared;
-  cudaFuncAttributes attributes;
-  ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
-
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaFuncGetAttributes (&attributes, kernel));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaDeviceGetAttribute (&n_processors,
-                                  cudaDevAttrMultiProcessorCount, device));
-  if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaDeviceGetAttribute (&most_shared,
-                             cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  if (status != IMK_OK)
-    return status;
-  plan->n_threads = 32 * imk_div_up (c->n_depths, 2 * 32 * n_pairs);
-  /* pitches that lead neighbouring A-scans to other banks */
-  plan->row = imk_div_up (c->n_depths, 16) * 16 + 2;
-  plan->weights = imk_div_up (c->n_depths, 32) * 32 + 4;
-  most = (uint32_t) most_shared - (uint32_t) attributes.sharedSizeBytes;
-  if (attributes.ptxVersion < 90 || c->n_depths % 2 != 0 ||
-      plan->n_threads > STRIP_THREADS ||
-      !choose_strips (plan, c, (uint32_t) n_processors, most))
-    return IMK_OK;
-  n_groups = STRIP_THREADS / plan->n_threads;
-  if (n_groups > MOST_GROUPS)
-    n_groups = MOST_GROUPS;
-  if (n_groups > plan->n_ascans + c->lateral - 1)
-    n_groups = plan->n_ascans + c->lateral - 1;
-  s->strip_threads = n_groups * plan->n_threads;
-  s->strip_size = strip_size (*plan, c);
-  s->strips = kernel;
-  /* the attribute is that of every object: all there is */
-  return IMK_CUDA (
-      error, cudaFuncSetAttribute (kernel,
-                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int) most));
-}
-
 /* Chooses the kernels of pairs or bands. */
 static ImkStatus
 choose_kernel (
@@ -415,12 +352,6 @@ choose_kernel (
   }
   if (!imk_octangio_needs_phase (c->method) || c->method == IMK_OCTANGIO_EIGEN)
     return IMK_OK;
-  if (c->pairs == IMK_OCTANGIO_PAIRS_BSCANS) {
-    ImkStatus status = plan_strips (s, c, error);
-
-    if (status != IMK_OK)
-      return status;
-  }
   n_pairs = register_pairs_kernel (s->arguments, &s->kernel);
   if (n_pairs > 0) {
     s->n_blocks = c->n_ascans;

@@ -13,7 +13,6 @@ enum {
   PAIR_THREADS = 128,
   PAIR_WORDS = 8,         /* of pairs, for a depth: last, product, S, E, mean */
   REGISTER_THREADS = 512, /* at most */
-  MOST_GROUPS = 8,        /* of a block's threads */
 };
 
 /* of find_bulk: all, then those within pi / 4, pi / 8 and pi / 16 */
@@ -30,15 +29,14 @@ cosine_of (int round)
 static __device__ __forceinline__ float2
 product_of (float2 x, float2 y)
 {
-  return make_float2 (
-      __fmaf_rn (y.x, x.x, y.y * x.y), __fmaf_rn (y.y, x.x, -(y.x * x.y)));
+  return make_float2 (y.x * x.x + y.y * x.y, y.y * x.x - y.x * x.y);
 }
 
 static __device__ __forceinline__ void
 add_turned (float2 v, float2 turn, float2 *sum)
 {
-  sum->x = __fmaf_rn (v.x, turn.x, __fmaf_rn (v.y, turn.y, sum->x));
-  sum->y = __fmaf_rn (v.y, turn.x, __fmaf_rn (-v.x, turn.y, sum->y));
+  sum->x += v.x * turn.x + v.y * turn.y;
+  sum->y += v.y * turn.x - v.x * turn.y;
 }
 
 /* The A-scans of a pair of them: the last one has the pair before it. */
@@ -49,28 +47,24 @@ first_of_pair (const Arguments &a, uint32_t ascan)
 }
 
 /* S and E of the depths of the window, of @z, which is even, and of @z + 1,
- * which share most of it.
- * @energy: NULL where nobody needs E */
+ * which share most of it. */
 static __device__ __forceinline__ void
-window_sums (const Arguments &a, const float2 *s, const float *energy,
-    uint32_t z, float4 *sums, float2 *energies)
+put_sums (const Arguments &a, const float2 *s, const float *energy,
+    uint32_t ascan, uint32_t z)
 {
   uint32_t n = a.n_depths, first, end, next_first, next_end;
+  size_t at = (size_t) ascan * a.row + z;
   float3 sum = make_float3 (0, 0, 0), next;
   auto add = [&] (float3 *to, uint32_t i) {
     to->x += s[i].x;
     to->y += s[i].y;
-    if (energy)
+    if (a.energy)
       to->z += energy[i];
   };
 
   if (a.axial == 3 && z > 0 && z + 2 < n) { /* the default, without loops */
-    float4 own = *(const float4 *) (s + z);
-    float2 own_energy =
-        energy ? *(const float2 *) (energy + z) : make_float2 (0, 0);
-
-    sum =
-        make_float3 (own.x + own.z, own.y + own.w, own_energy.x + own_energy.y);
+    add (&sum, z);
+    add (&sum, z + 1);
     next = sum;
     add (&sum, z - 1);
     add (&next, z + 2);
@@ -85,21 +79,9 @@ window_sums (const Arguments &a, const float2 *s, const float *energy,
     for (uint32_t i = max (end, next_first); i < next_end; i++)
       add (&next, i);
   }
-  *sums = make_float4 (sum.x, sum.y, next.x, next.y);
-  *energies = make_float2 (sum.z, next.z);
-}
-
-static __device__ __forceinline__ void
-put_sums (const Arguments &a, const float2 *s, const float *energy,
-    uint32_t ascan, uint32_t z)
-{
-  size_t at = (size_t) ascan * a.row + z;
-  float2 energies;
-
-  window_sums (
-      a, s, a.energy ? energy : nullptr, z, (float4 *) (a.sum + at), &energies);
+  *(float4 *) (a.sum + at) = make_float4 (sum.x, sum.y, next.x, next.y);
   if (a.energy)
-    *(float2 *) (a.energy + at) = energies;
+    *(float2 *) (a.energy + at) = make_float2 (sum.z, next.z);
 }
 
 /* ------------------------------------------------------------------------
@@ -141,51 +123,21 @@ add_warp (float v[N])
   return v[0];
 }
 
-/* Threads that share an A-scan: whole warps. */
-struct Group {
-  uint32_t index, n_threads; /* in its block, of the group */
-  uint32_t thread;           /* this one */
-
-  /* What one of them has written, all of them see. 0 is __syncthreads (). */
-  __device__ __forceinline__ void
-  wait (void) const
-  {
-    asm volatile("bar.sync %0, %1;"
-                 :
-                 : "r"(index + 1), "r"(n_threads)
-                 : "memory");
-  }
-};
-
-/* Of all products of each group of a block. */
+/* Of all products of the block. */
 template <uint32_t N> struct Bulk {
   static constexpr uint32_t VALUES = power_of_two (2 * N);
 
   float partial[REGISTER_THREADS / 32][VALUES];
-  float2 turn[MOST_GROUPS][N];
+  float2 turn[N];
 };
 
 static __device__ __forceinline__ void
 add_if_near (float2 v, float size, float2 turn, bool all, float *re, float *im)
 {
-  if (all || __fmaf_rn (v.x, turn.x, v.y * turn.y) >= size) {
+  if (all || v.x * turn.x + v.y * turn.y >= size) {
     *re += v.x;
     *im += v.y;
   }
-}
-
-/* Divided by the length of @v; @otherwise where that is 0. Scaled first: the
- * squares of large sums are not finite. */
-static __device__ __forceinline__ float2
-direction_of (float2 v, float2 otherwise)
-{
-  float largest = fmaxf (fabsf (v.x), fabsf (v.y));
-  float x = share_of (v.x, largest), y = share_of (v.y, largest);
-  float length = root_of (__fmaf_rn (x, x, y * y));
-
-  return largest >= LEAST_SUM
-             ? make_float2 (share_of (x, length), share_of (y, length))
-             : otherwise;
 }
 
 /* cos and sin of the phase that most pixels have, of each of N pairs at once.
@@ -193,13 +145,13 @@ direction_of (float2 v, float2 otherwise)
  * @sizes: their absolute values */
 template <uint32_t N, uint32_t P>
 static __device__ __forceinline__ void
-find_bulk (const Group &group, const float4 products[P][N],
-    const float2 sizes[P][N], Bulk<N> &bulk, float2 turn[N])
+find_bulk (const float4 products[P][N], const float2 sizes[P][N], Bulk<N> &bulk,
+    float2 turn[N])
 {
   constexpr uint32_t VALUES = Bulk<N>::VALUES;
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, k = group.thread;
-  uint32_t first = warp - group.thread / 32; /* warp of the group */
-  float2 own = make_float2 (1, 0);           /* of product k */
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, k = threadIdx.x;
+  float2 own = make_float2 (1, 0); /* of product k */
+  bool is_found = true;
 
 #pragma unroll 1
   for (int round = 0; round < ROUNDS; round++) {
@@ -217,141 +169,67 @@ find_bulk (const Group &group, const float4 products[P][N],
     sum = add_warp<VALUES> (sums);
     if (lane % (32 / VALUES) == 0)
       bulk.partial[warp][lane / (32 / VALUES)] = sum;
-    group.wait ();
+    __syncthreads ();
     if (k < N) {
-      float2 all = make_float2 (0, 0);
-      float unit = round + 1 < ROUNDS ? 1 / cosine_of (round + 1) : 1;
+      float re = 0, im = 0, length, unit;
 
-      for (uint32_t i = first; i < first + group.n_threads / 32; i++) {
-        all.x += bulk.partial[i][2 * k];
-        all.y += bulk.partial[i][2 * k + 1];
+      for (uint32_t i = 0; i < blockDim.x / 32; i++) {
+        re += bulk.partial[i][2 * k];
+        im += bulk.partial[i][2 * k + 1];
       }
-      own = direction_of (all, own);
+      length = hypotf (re, im);
+      is_found = is_found && length > 0;
+      if (is_found)
+        own = make_float2 (re / length, im / length);
       /* so that the next round compares with the size alone */
-      bulk.turn[group.index][k] = make_float2 (own.x * unit, own.y * unit);
+      unit = round + 1 < ROUNDS ? 1 / cosine_of (round + 1) : 1;
+      bulk.turn[k] = make_float2 (own.x * unit, own.y * unit);
     }
-    group.wait ();
+    __syncthreads ();
 #pragma unroll
     for (uint32_t i = 0; i < N; i++)
-      turn[i] = bulk.turn[group.index][i];
+      turn[i] = bulk.turn[i];
   }
 }
 
-/* @powers: of the two depths of a repeat */
-template <uint32_t MOST>
-static __device__ __forceinline__ float2
-powers_of (const float4 v[MOST], float2 powers[MOST])
-{
-  float2 sum = make_float2 (0, 0);
-
-#pragma unroll
-  for (uint32_t r = 0; r < MOST; r++) {
-    powers[r] =
-        make_float2 (power_of (first_of (v[r])), power_of (second_of (v[r])));
-    sum.x += powers[r].x;
-    sum.y += powers[r].y;
-  }
-  return sum;
-}
-
-/* The same, of samples as they are. Sums of powers that are small enough show
- * that all of their numbers count. */
-template <uint32_t MOST>
-static __device__ __forceinline__ float2
-clean_powers_of (float4 v[MOST], float2 powers[MOST])
-{
-  const float most = IMK_OCTANGIO_LARGEST * IMK_OCTANGIO_LARGEST;
-  float2 sum = powers_of<MOST> (v, powers);
-
-  if (sum.x <= most && sum.y <= most)
-    return sum;
-#pragma unroll
-  for (uint32_t r = 0; r < MOST; r++)
-    v[r] = clean (v[r]);
-  return powers_of<MOST> (v, powers);
-}
-
-static __device__ __forceinline__ float4
-products_of (float4 x, float4 y)
-{
-  float2 first = product_of (first_of (x), first_of (y));
-  float2 second = product_of (second_of (x), second_of (y));
-
-  return make_float4 (first.x, first.y, second.x, second.y);
-}
-
-static __device__ __forceinline__ float2
-roots_of (float2 powers)
-{
-  return make_float2 (root_of (powers.x), root_of (powers.y));
-}
-
-/* The products of two depths of repeats and their sizes, E, and the sum of the
- * powers, of samples @v as they are. */
-template <uint32_t MOST>
+/* The products of two depths and their sizes, E, and the mean power times N. */
+template <uint32_t MOST, uint32_t N, bool BETWEEN>
 static __device__ __forceinline__ void
-multiply_repeats (const Arguments &a, float4 v[MOST], float4 products[MOST - 1],
-    float2 sizes[MOST - 1], float2 *energy, float2 *sum)
+multiply (const Arguments &a, uint32_t ascan, uint32_t z, float4 products[N],
+    float2 sizes[N], float2 *energy, float2 *mean)
 {
-  float2 powers[MOST], roots = make_float2 (0, 0), last = roots;
+  float4 v[MOST], next[MOST];
 
-  *sum = clean_powers_of<MOST> (v, powers);
+  *energy = *mean = make_float2 (0, 0);
+  if (BETWEEN) {
+    load_pairs<MOST, true> (a, first_of_pair (a, ascan), z, v);
+    load_pairs<MOST, true> (a, first_of_pair (a, ascan) + 1, z, next);
+  } else
+    load_pairs<MOST> (a, ascan, z, v);
 #pragma unroll
-  for (uint32_t r = 0; r < MOST; r++) {
-    float2 next = roots_of (powers[r]);
+  for (uint32_t i = 0; i < MOST; i++) {
+    float4 w = BETWEEN && first_of_pair (a, ascan) < ascan ? next[i] : v[i];
 
-    if (r > 0) {
-      products[r - 1] = products_of (v[r - 1], v[r]);
-      sizes[r - 1] = make_float2 (roots.x * next.x, roots.y * next.y);
+    mean->x += power_of (first_of (w));
+    mean->y += power_of (second_of (w));
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < N; i++) {
+    float4 x = v[i], y = BETWEEN ? next[i] : v[i + !BETWEEN];
+    float2 p = product_of (first_of (x), first_of (y));
+    float2 q = product_of (second_of (x), second_of (y));
+    float2 power_x =
+        make_float2 (power_of (first_of (x)), power_of (second_of (x)));
+    float2 power_y =
+        make_float2 (power_of (first_of (y)), power_of (second_of (y)));
+
+    products[i] = make_float4 (p.x, p.y, q.x, q.y);
+    sizes[i] = make_float2 (root_of (power_x.x) * root_of (power_y.x),
+        root_of (power_x.y) * root_of (power_y.y));
+    if (!BETWEEN && i + 1 < a.n_repeats) {
+      energy->x += (power_x.x + power_y.x) / 2;
+      energy->y += (power_x.y + power_y.y) / 2;
     }
-    if (r + 1 == a.n_repeats)
-      last = powers[r];
-    roots = next;
-  }
-  /* the first and the last one are in one pair, the others in two */
-  *energy = make_float2 (
-      sum->x - (powers[0].x + last.x) / 2, sum->y - (powers[0].y + last.y) / 2);
-}
-
-/* The same of A-scans @v and @next, whose E nobody needs. */
-template <uint32_t MOST>
-static __device__ __forceinline__ void
-multiply_ascans (float4 v[MOST], float4 next[MOST], bool is_next,
-    float4 products[MOST], float2 sizes[MOST], float2 *sum)
-{
-  float2 powers[MOST], next_powers[MOST];
-  float2 first = clean_powers_of<MOST> (v, powers);
-  float2 second = clean_powers_of<MOST> (next, next_powers);
-
-  *sum = is_next ? second : first;
-#pragma unroll
-  for (uint32_t r = 0; r < MOST; r++) {
-    float2 x = roots_of (powers[r]), y = roots_of (next_powers[r]);
-
-    products[r] = products_of (v[r], next[r]);
-    sizes[r] = make_float2 (x.x * y.x, x.y * y.y);
-  }
-}
-
-/* The sums of the products without the phases of the bulk motion, of depths of
- * the thread, before the window. */
-template <uint32_t N, uint32_t P>
-static __device__ __forceinline__ void
-put_products (const Group &group, const float4 products[P][N],
-    const float2 turn[N], uint32_t n_depths, float2 *s)
-{
-#pragma unroll
-  for (uint32_t p = 0; p < P; p++) {
-    uint32_t z = 2 * (group.thread + p * group.n_threads);
-    float2 x = make_float2 (0, 0), y = x;
-
-#pragma unroll
-    for (uint32_t i = 0; i < N; i++) {
-      add_turned (first_of (products[p][i]), turn[i], &x);
-      add_turned (second_of (products[p][i]), turn[i], &y);
-    }
-    if (z < n_depths)
-      *(float4 *) (s + z) = make_float4 (x.x, x.y, y.x, y.y);
   }
 }
 
@@ -365,7 +243,6 @@ __launch_bounds__ (REGISTER_THREADS)
   constexpr uint32_t N = BETWEEN ? MOST : MOST - 1; /* products */
   extern __shared__ float shared[];
   __shared__ Bulk<N> bulk;
-  Group group = {0, blockDim.x, threadIdx.x};
   uint32_t n = a.n_depths, ascan = blockIdx.x;
   float2 *s = (float2 *) shared, turn[N];
   float *energies = (float *) (s + a.row);
@@ -375,31 +252,36 @@ __launch_bounds__ (REGISTER_THREADS)
 #pragma unroll
   for (uint32_t p = 0; p < P; p++) {
     uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
-    uint32_t first = BETWEEN ? first_of_pair (a, ascan) : ascan;
-    float2 energy = make_float2 (0, 0), sum;
-    float4 v[MOST], next[MOST];
+    float2 energy, mean;
 
-    load_raw<MOST, BETWEEN> (a, 0, a.n_repeats, first, z, v);
-    if constexpr (BETWEEN) {
-      load_raw<MOST, true> (a, 0, a.n_repeats, first + 1, z, next);
-      multiply_ascans<MOST> (
-          v, next, first < ascan, products[p], sizes[p], &sum);
-    } else
-      multiply_repeats<MOST> (a, v, products[p], sizes[p], &energy, &sum);
+    multiply<MOST, N, BETWEEN> (
+        a, ascan, z, products[p], sizes[p], &energy, &mean);
     if (z >= n)
       continue;
     *(float2 *) (energies + z) = energy;
     if (a.mean)
       *(float2 *) (a.mean + (size_t) ascan * a.row + z) =
-          make_float2 (sum.x * a.share, sum.y * a.share);
+          make_float2 (mean.x * a.share, mean.y * a.share);
   }
 #pragma unroll
   for (uint32_t i = 0; i < N; i++)
     turn[i] = make_float2 (1, 0);
   if (a.bulk_motion)
-    find_bulk<N, P> (group, products, sizes, bulk, turn);
-  put_products<N, P> (group, products, turn, n, s);
-  group.wait ();
+    find_bulk<N, P> (products, sizes, bulk, turn);
+#pragma unroll
+  for (uint32_t p = 0; p < P; p++) {
+    uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
+    float2 x = make_float2 (0, 0), y = x;
+
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++) {
+      add_turned (first_of (products[p][i]), turn[i], &x);
+      add_turned (second_of (products[p][i]), turn[i], &y);
+    }
+    if (z < n)
+      *(float4 *) (s + z) = make_float4 (x.x, x.y, y.x, y.y);
+  }
+  __syncthreads ();
 #pragma unroll
   for (uint32_t p = 0; p < P; p++) {
     uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
@@ -529,7 +411,7 @@ flow_of_sum (const Arguments &a, float2 sum, float energy)
   float x, y;
 
   if (a.method == IMK_OCTANGIO_DOPPLER)
-    return a.scale * phase_of (sum.x, sum.y);
+    return a.scale * atan2f (sum.y, sum.x);
   x = share_of (sum.x, energy);
   y = share_of (sum.y, energy);
   return energy > 0 ? 1 - root_of (x * x + y * y) : 0;

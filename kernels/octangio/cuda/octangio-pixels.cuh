@@ -19,15 +19,6 @@ enum {
 /* Sums below count as 0: their reciprocals would not be finite. */
 #define LEAST_SUM 1.17549435e-38f
 
-/* Of the kernel strips. */
-struct StripPlan {
-  uint32_t n_ascans;     /* of a strip */
-  uint32_t n_stages;     /* A-scans whose samples have a place */
-  uint32_t n_threads;    /* that share an A-scan */
-  uint32_t lanes;        /* A-scans beside each other in a warp, of the flow */
-  uint32_t row, weights; /* numbers from one A-scan to the next, of S and E */
-};
-
 struct Arguments {
   uint32_t n_ascans, n_depths, n_repeats;
   ImkOctangioMethod method;
@@ -53,7 +44,6 @@ struct Arguments {
   const float *taps;               /* [radius + 1] */
   const float2 *turns;             /* [n_bands][D] */
   uint32_t *brightest;             /* [A] */
-  StripPlan strips;
 };
 
 /* ------------------------------------------------------------------------
@@ -76,7 +66,7 @@ value_at (const Arguments &a, uint32_t r, uint32_t ascan, uint32_t z)
 static __device__ __forceinline__ float
 power_of (float2 v)
 {
-  return __fmaf_rn (v.x, v.x, v.y * v.y);
+  return v.x * v.x + v.y * v.y;
 }
 
 /* Two depths of one A-scan: of complex numbers, x and y are the first. */
@@ -180,26 +170,6 @@ share_of (float part, float whole)
       : "=f"(reciprocal)
       : "f"(fmaxf (whole, LEAST_SUM)));
   return part * reciprocal;
-}
-
-/* The phase of (x, y) to 1e-6 radians: atan2f () is slower. A polynomial of the
- * arc tangent from 0 to 1, fitted for the least largest error. */
-static __device__ __forceinline__ float
-phase_of (float x, float y)
-{
-  const float pi = 3.14159265f;
-  float across = fabsf (y), along = fabsf (x);
-  float t = share_of (fminf (along, across), fmaxf (along, across));
-  float u = t * t, phase = 0.00681178365f;
-
-  phase = __fmaf_rn (phase, u, -0.0336041898f);
-  phase = __fmaf_rn (phase, u, 0.0796236321f);
-  phase = __fmaf_rn (phase, u, -0.132333398f);
-  phase = __fmaf_rn (phase, u, 0.198078156f);
-  phase = __fmaf_rn (phase, u, -0.333173692f);
-  phase = __fmaf_rn (phase, u, 0.999996126f) * t;
-  phase = across > along ? pi / 2 - phase : phase;
-  return copysignf (x < 0 ? pi - phase : phase, y);
 }
 
 /* The depths of the window, cut off at the ends. */
