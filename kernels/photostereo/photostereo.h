@@ -399,6 +399,21 @@ IMK_API ImkStatus imk_photostereo_solve (ImkPhotostereo *self,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoSummary *summary,
     void *stream, ImkError *error);
 
+/**
+ * imk_photostereo_judge: (does each picture agree with the others?)
+ * @misfits: (out): [n_lights]: the median of |n'.L - G| / (|n'| |L|) over up to
+ *   512 pixels of the mask that light lights, n'.L > 0.3 |n'| |L|. NaN where
+ *   fewer than 32 of them are not clipped, and without a picture
+ *
+ * n' is fitted to all pictures of a pixel with least absolute residuals, so
+ * that a few wrong ones hardly move it; robust and thresholds are not used. A
+ * picture that is turned, has another exposure or another light has 0.1 to 1,
+ * others 0.005 to 0.05. CPU only: all are NaN with the backend cuda, and with
+ * IMK_PHOTOSTEREO_AMBIENT_CONSTANT.
+ * Returns: IMK_ERROR_MEMORY */
+IMK_API ImkStatus imk_photostereo_judge (
+    const ImkPhotostereo *self, double *misfits, ImkError *error);
+
 /* Forgets all pictures: the next one begins a new set. */
 IMK_API void imk_photostereo_reset (ImkPhotostereo *self);
 
