@@ -79,6 +79,25 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
   return status == IMK_OK ? end : status;
 }
 
+/* What judges pictures works on the CPU: nothing is downloaded for it. */
+static void
+probe_picture (
+    GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index)
+{
+  GstImagingFrame frame;
+
+  if (gst_buffer_n_memory (buffer) == 0 ||
+      !gst_memory_is_type (
+          gst_buffer_peek_memory (buffer, 0), GST_ALLOCATOR_SYSMEM) ||
+      gst_imaging_engine_map (self->engine, buffer,
+          gst_imaging_engine_info (self->engine), GST_MAP_READ,
+          GST_IMAGING_REACH_HOST, &frame, NULL) != IMK_OK)
+    return;
+  imk_photostereo_probe (
+      self->kernel, &frame.planes[0], index.light, index.band, NULL);
+  gst_imaging_frame_unmap (&frame, FALSE, NULL);
+}
+
 ImkStatus
 gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
     GstPhotoStereoIndex index, ImkError *error)
@@ -99,6 +118,8 @@ gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
   if (input && input != buffer)
     gst_buffer_unref (input);
   gst_photo_stereo_leave_device (self, on_cuda);
+  if (status == IMK_OK && on_cuda)
+    probe_picture (self, buffer, index);
   return status;
 }
 

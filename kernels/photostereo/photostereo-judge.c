@@ -27,6 +27,7 @@ struct ImkPhotostereoProbes {
   uint32_t *xs, *ys;   /* [n] pixels */
   float *table;        /* NULL, or that of the plan */
   float *dark, *white; /* [plane][n] */
+  uint32_t *n_seen;    /* [light] pictures that were added */
   float *greys;        /* [light][n]; NaN where a sample is clipped */
 };
 
@@ -40,6 +41,7 @@ imk_photostereo_probes_free (ImkPhotostereoProbes *self)
   free (self->table);
   free (self->dark);
   free (self->white);
+  free (self->n_seen);
   free (self->greys);
   free (self);
 }
@@ -108,10 +110,11 @@ imk_photostereo_probes_new (const ImkPhotostereoPlan *p)
   self->table = p->table ? malloc (n_table * sizeof (*self->table)) : NULL;
   self->dark = calloc (n_values, sizeof (*self->dark));
   self->white = calloc (n_values, sizeof (*self->white));
+  self->n_seen = calloc (p->n_lights, sizeof (*self->n_seen));
   self->greys =
       calloc ((size_t) p->n_lights * MAX_PROBES, sizeof (*self->greys));
   if (!self->xs || !self->ys || (p->table && !self->table) || !self->dark ||
-      !self->white || !self->greys) {
+      !self->white || !self->n_seen || !self->greys) {
     imk_photostereo_probes_free (self);
     return NULL;
   }
@@ -125,6 +128,7 @@ imk_photostereo_probes_new (const ImkPhotostereoPlan *p)
 void
 imk_photostereo_probes_reset (ImkPhotostereoProbes *self)
 {
+  memset (self->n_seen, 0, self->n_lights * sizeof (*self->n_seen));
   memset (self->greys, 0,
       (size_t) self->n_lights * MAX_PROBES * sizeof (*self->greys));
 }
@@ -165,6 +169,7 @@ imk_photostereo_probes_add (ImkPhotostereoProbes *self,
   for (uint32_t k = 0; k < self->n; k++)
     for (uint32_t plane = first; plane < first + n; plane++)
       to[k] += grey_of (self, p, lamp, frame, k, plane);
+  self->n_seen[light]++;
 }
 
 /* --- judging -------------------------------------------------------------- */
@@ -285,7 +290,9 @@ imk_photostereo_probes_judge (const ImkPhotostereoProbes *self,
   if (residuals && pixel.l && pixel.g) {
     for (uint32_t k = 0; k < self->n; k++) {
       for (uint32_t i = 0; i < n_lights; i++) {
-        pixel.g[i] = self->greys[(size_t) lights[i] * MAX_PROBES + k];
+        pixel.g[i] = self->n_seen[lights[i]] == p->bands
+                         ? self->greys[(size_t) lights[i] * MAX_PROBES + k]
+                         : NAN;
         imk_photostereo_light_vector (p, &lamps[lights[i]],
             (self->xs[k] - (double) p->centre_x) * p->pitch_x,
             (self->ys[k] - (double) p->centre_y) * p->pitch_y, pixel.l[i]);

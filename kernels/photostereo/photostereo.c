@@ -24,7 +24,7 @@ struct ImkPhotostereo {
   bool has_solved; /* in this set */
   uint32_t *lights;
   ImkPhotostereoRow *rows;
-  ImkPhotostereoProbes *probes; /* (nullable): of the CPU */
+  ImkPhotostereoProbes *probes; /* (nullable) */
 };
 
 void
@@ -101,7 +101,7 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lights.", c->n_lights);
   status = imk_photostereo_read_frames (c, &s->plan, &frames, error);
-  if (status == IMK_OK && !s->on_device && !s->plan.constant) {
+  if (status == IMK_OK && !s->plan.constant) {
     s->probes = imk_photostereo_probes_new (&s->plan);
     if (!s->probes)
       status = imk_error_set (error, IMK_ERROR_MEMORY,
@@ -217,7 +217,7 @@ imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
   status = self->backend->add (self->state, frame, light, band, stream, error);
   if (status != IMK_OK)
     return status;
-  if (self->probes)
+  if (self->probes && !self->on_device)
     imk_photostereo_probes_add (
         self->probes, p, &self->lamps[light], frame, light, band);
   self->bands[light] |= 1u << band;
@@ -360,6 +360,23 @@ imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
     *summary = sum_up (self, compare,
         imk_photostereo_measures (&self->plan, &self->params, outputs));
   return IMK_OK;
+}
+
+ImkStatus
+imk_photostereo_probe (ImkPhotostereo *self, const ImkImage *frame,
+    uint32_t light, uint32_t band, ImkError *error)
+{
+  const ImkPhotostereoPlan *p = &self->plan;
+  ImkStatus status = imk_image_check (
+      frame, "input", p->type, p->channels, p->width, p->height, false, error);
+
+  if (status == IMK_OK && (light >= p->n_lights || band >= p->bands))
+    status = imk_error_set (error, IMK_ERROR_IMAGE,
+        "There is no light %u with a band %u; both count from 0.", light, band);
+  if (status == IMK_OK && self->probes && self->on_device)
+    imk_photostereo_probes_add (
+        self->probes, p, &self->lamps[light], frame, light, band);
+  return status;
 }
 
 ImkStatus

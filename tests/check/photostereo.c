@@ -743,12 +743,13 @@ CHECK_TEST (test_too_few_pictures_are_said)
 
 /* Their normals are those of the others, as lights that do not fit do not
  * count. */
-CHECK_TEST (test_a_picture_that_contradicts_the_others_is_named)
+CHECK_LOOP_TEST (test_a_picture_that_contradicts_the_others_is_named, 2)
 {
   static const gdouble paints[] = {1, 0.95, 0.5, 0.02};
+  static const gchar *const backends[] = {"backend=cpu", "backend=cuda"};
 
   for (guint k = 0; k < G_N_ELEMENTS (paints); k++) {
-    g_auto (Ps) ps = ps_begin ("", "normal", "GRAY16_LE");
+    g_auto (Ps) ps = ps_begin (backends[__i__], "normal", "GRAY16_LE");
     g_autoptr (GstMessage) message = NULL;
     gdouble residual = 0;
     guint index = 0;
