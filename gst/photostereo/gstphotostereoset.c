@@ -508,10 +508,10 @@ warn_of_misfits (GstPhotoStereo *self)
     }
   if (n_off > 0)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("%u of %u pictures contradict the others: of light %s. These are "
-         "residuals, of the albedo, and the median picture has %.1f %%. Check "
+        ("%u of %u pictures contradict the others: of light %s. The residuals "
+         "are parts of the albedo; the median picture has %.1f %%. Check "
          "whether such a picture is turned, moved, otherwise exposed, or of "
-         "another light; leave it out, or correct it.",
+         "another light. Correct it, or leave it out.",
             n_off, n, list->str, 100 * sorted[n / 2]),
         (NULL));
 }
