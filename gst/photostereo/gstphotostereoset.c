@@ -16,6 +16,12 @@
 #define MIN_LIGHTS 0.5
 /* With fewer, residuals are as large under the right lights. */
 #define JUDGED_LIGHTS 8
+/* Of one picture, of |n'|: 0.005 to 0.09 of others, 0.1 to 0.7 of one that is
+ * turned or has half of the light. Pictures with an error in common, as of 20
+ * in a hundred, are not told from highlights and shadows. */
+#define MISFIT 0.1
+#define MISFIT_OF_MEDIAN 4 /* times that of the median picture */
+#define MISFIT_OF_MOST 1.5 /* times what 9 of 10 do not exceed */
 #define CHECK_LIGHTS \
   "Check that pictures and lights are in one order and none is left out, that " \
   "x points right, y up and z to the camera in lights-location. " \
@@ -73,6 +79,25 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
   return status == IMK_OK ? end : status;
 }
 
+/* What judges pictures works on the CPU: nothing is downloaded for it. */
+static void
+probe_picture (
+    GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index)
+{
+  GstImagingFrame frame;
+
+  if (gst_buffer_n_memory (buffer) == 0 ||
+      !gst_memory_is_type (
+          gst_buffer_peek_memory (buffer, 0), GST_ALLOCATOR_SYSMEM) ||
+      gst_imaging_engine_map (self->engine, buffer,
+          gst_imaging_engine_info (self->engine), GST_MAP_READ,
+          GST_IMAGING_REACH_HOST, &frame, NULL) != IMK_OK)
+    return;
+  imk_photostereo_probe (
+      self->kernel, &frame.planes[0], index.light, index.band, NULL);
+  gst_imaging_frame_unmap (&frame, FALSE, NULL);
+}
+
 ImkStatus
 gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
     GstPhotoStereoIndex index, ImkError *error)
@@ -93,6 +118,8 @@ gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
   if (input && input != buffer)
     gst_buffer_unref (input);
   gst_photo_stereo_leave_device (self, on_cuda);
+  if (status == IMK_OK && on_cuda)
+    probe_picture (self, buffer, index);
   return status;
 }
 
@@ -427,6 +454,68 @@ warn_of_residuals (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
         (NULL));
 }
 
+static gint
+compare_doubles (gconstpointer a, gconstpointer b)
+{
+  gdouble x = *(const gdouble *) a, y = *(const gdouble *) b;
+
+  return (x > y) - (x < y);
+}
+
+/* Returns: from where on a picture is beyond the others; infinity of few.
+ * @sorted: of pictures that were judged */
+static gdouble
+misfit_limit (const gdouble *sorted, guint n)
+{
+  if (n < JUDGED_LIGHTS)
+    return G_MAXDOUBLE;
+  return MAX (MAX (MISFIT, MISFIT_OF_MEDIAN * sorted[n / 2]),
+      MISFIT_OF_MOST * sorted[(n - 1) * 9 / 10]);
+}
+
+static void
+post_misfit (GstPhotoStereo *self, guint light, gdouble residual)
+{
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("photostereo-misfit", "index", G_TYPE_UINT, light,
+              "residual", G_TYPE_DOUBLE, residual, NULL)));
+}
+
+/* A robust solution hides a picture that is wrong, and nobody looks at each of
+ * a hundred. */
+static void
+warn_of_misfits (GstPhotoStereo *self)
+{
+  g_autofree gdouble *misfits = g_new (gdouble, self->n_lights);
+  g_autofree gdouble *sorted = g_new (gdouble, self->n_lights);
+  g_autoptr (GString) list = g_string_new (NULL);
+  guint n = 0, n_off = 0;
+  gdouble limit;
+
+  if (imk_photostereo_judge (self->kernel, misfits, NULL) != IMK_OK)
+    return;
+  for (guint i = 0; i < self->n_lights; i++)
+    if (!isnan (misfits[i]))
+      sorted[n++] = misfits[i];
+  qsort (sorted, n, sizeof (*sorted), compare_doubles);
+  limit = misfit_limit (sorted, n);
+  for (guint i = 0; i < self->n_lights; i++)
+    if (misfits[i] > limit) { /* not with NaN */
+      g_string_append_printf (
+          list, "%s%u (%.0f %%)", n_off++ ? ", " : "", i + 1, 100 * misfits[i]);
+      post_misfit (self, i, misfits[i]);
+    }
+  if (n_off > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("%u of %u pictures contradict the others: of light %s. The residuals "
+         "are parts of the albedo; the median picture has %.1f %%. Check "
+         "whether such a picture is turned, moved, otherwise exposed, or of "
+         "another light. Correct it, or leave it out.",
+            n_off, n, list->str, 100 * sorted[n / 2]),
+        (NULL));
+}
+
 GstFlowReturn
 gst_photo_stereo_publish (
     GstPhotoStereo *self, gboolean final, gboolean judge, gdouble *change)
@@ -468,6 +557,7 @@ gst_photo_stereo_publish (
     warn_of_incomplete_lights (self, summary.n_lights);
     if (!warn_of_pixels (self, &summary))
       warn_of_residuals (self, &summary);
+    warn_of_misfits (self);
   }
   return flow;
 }

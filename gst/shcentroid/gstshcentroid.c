@@ -41,6 +41,9 @@ GST_DEBUG_CATEGORY (gst_sh_centroid_debug);
   ";" GST_VIDEO_CAPS_MAKE ( \
       "{ GRAY8, GRAY16_LE }") ";" GST_IMAGING_PICTURE_TENSOR_CAPS
 
+/* Of the height of a spot, above the level of noise: cells below are dark. */
+#define DARK_PART 0.1
+
 /* What float32 frames are mapped as: 4 bytes a pixel. No video of this format
  * is accepted. */
 #define FLOAT_CARRIER GST_VIDEO_FORMAT_ARGB
@@ -465,6 +468,8 @@ watch_light (GstShCentroid *self, const ImkImage *host)
   tell (self, gst_sh_centroid_watch_pedestal (w, &config, &seen));
   self->tally.has_hot = seen.n_hot > 0;
   self->tally.radius = seen.n_lit ? seen.radius : 0;
+  if (!w->told_light && seen.n_lit) /* which is the same, and worse */
+    self->tally.dark = seen.least + DARK_PART * seen.height;
 }
 
 /* Looks at the first frames, and at the first after other settings. */

@@ -7,6 +7,11 @@
 /* Of the mean flux of a frame: cells with less may have no spot. */
 #define FAINT 0.25
 
+enum {
+  LEAST_DARK = 3, /* cells; faint spots may be taken for noise */
+  DARK_PART = 20,
+};
+
 typedef struct {
   guint n_valid, n_not_finite;
   gdouble flux; /* of all valid cells */
@@ -90,6 +95,39 @@ tell_not_finite (GstShCentroidTally *self, guint n_not_finite, guint n_cells)
       n_not_finite, n_cells);
 }
 
+static guint
+count_dark (const gfloat *numbers, guint n_cells, gdouble dark)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < n_cells; i++) {
+    const gfloat *cell = numbers + i * (gsize) IMK_SHCENTROID_N_FIELDS;
+    guint flags = (guint) cell[IMK_SHCENTROID_FLAGS];
+
+    n += (flags & IMK_SHCENTROID_INVALID_MASK) == 0 &&
+         cell[IMK_SHCENTROID_MAX] < dark;
+  }
+  return n;
+}
+
+/* Of a frame whose light is known; others have other light. */
+static gchar *
+tell_dark (GstShCentroidTally *self, const gfloat *numbers, guint n_valid,
+    guint n_cells)
+{
+  guint n_dark = count_dark (numbers, n_cells, self->dark);
+
+  self->dark = 0;
+  if (self->told_dark || n_dark < MAX (LEAST_DARK, n_cells / DARK_PART))
+    return NULL;
+  self->told_dark = TRUE;
+  return g_strdup_printf (
+      "%u of %u cells are valid, and %u of them have no spot: they measure "
+      "noise. Set threshold-mode=auto, which makes cells without light "
+      "invalid, or fewer columns and rows.",
+      n_valid, n_cells, n_dark);
+}
+
 /* With fewer fields there is no more to count. */
 static gchar *
 add_flags (GstShCentroidTally *self, guint n_cells, GstBuffer *flags)
@@ -111,7 +149,7 @@ gst_sh_centroid_tally_add (GstShCentroidTally *self,
 {
   GstMapInfo map;
   Valid valid;
-  gchar *text;
+  gchar *text, *dark;
   guint n_cut = 0;
 
   if (!kernel->provisional && kernel->fields != IMK_SHCENTROID_FIELDS_ALL)
@@ -119,11 +157,17 @@ gst_sh_centroid_tally_add (GstShCentroidTally *self,
   if (kernel->provisional || !gst_buffer_map (numbers, &map, GST_MAP_READ))
     return NULL;
   valid = count_flags (self, (const gfloat *) map.data, kernel->n_cells);
+  dark = tell_dark (
+      self, (const gfloat *) map.data, valid.n_valid, kernel->n_cells);
   if (cells_stay && self->radius > 0)
     n_cut = count_cut (self, kernel, (const gfloat *) map.data, &valid);
   gst_buffer_unmap (numbers, &map);
   self->n_cut += n_cut;
   text = tell_not_finite (self, valid.n_not_finite, kernel->n_cells);
+  if (text) /* both are hardly at once */
+    g_free (dark);
+  else
+    text = dark;
   return text ? text : tell_cut (self, n_cut, kernel->n_cells);
 }
 

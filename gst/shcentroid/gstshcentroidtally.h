@@ -14,14 +14,16 @@ typedef struct {
   guint64 n_of_flag[8]; /* of the bits of IMK_SHCENTROID_INVALID_MASK */
   guint64 n_cut;        /* spots that the edge of their cell cuts */
   gboolean has_hot;     /* the frame that was looked at has hot pixels */
-  gboolean told_cut, told_not_finite;
+  gdouble
+      dark; /* the next frame: no spot has so small a maximum; 0: not known */
+  gboolean told_cut, told_not_finite, told_dark;
 } GstShCentroidTally;
 
 /* @numbers: of a frame, as the kernel left them; with other fields than all its
  * flags, in which only samples that are not finite count.
  * @cells_stay: they do not follow their spots. Returns: (nullable) (transfer
- * full): a sentence on samples that are not finite, or on spots that are cut;
- * each once */
+ * full): a sentence on samples that are not finite, on cells that are valid
+ * without a spot, or on spots that are cut; each once */
 gchar *gst_sh_centroid_tally_add (GstShCentroidTally *self,
     const GstShCentroidKernel *kernel, gboolean cells_stay, GstBuffer *numbers);
 

@@ -236,10 +236,10 @@ gst_sh_centroid_watch_fit (GstShCentroidWatch *self,
     return NULL;
   remedy = fitting_grid (config, g);
   return g_strdup_printf (
-      "The cells are not where the lenslets are: this frame has %u spots of a "
-      "pitch of %.2f x %.2f pixels, turned by %.1f degrees, and the cells are "
-      "%.2f x %.2f; %u spots are at the edge of a cell or share one. Valid cells "
-      "may have parts of spots, or those of neighbours. %s.",
+      "The cells do not fit the spots: this frame has %u spots of a pitch of "
+      "%.2f x %.2f pixels, turned by %.1f degrees, and the cells are %.2f x "
+      "%.2f; %u spots are at the edge of a cell or share one. Valid cells may "
+      "have parts of spots, or those of neighbours. %s.",
       g->n_spots, hypot (g->column_x, g->column_y), hypot (g->row_x, g->row_y),
       g->rotation * 180 / G_PI, fit->cell_width, fit->cell_height,
       fit->n_misplaced, remedy);

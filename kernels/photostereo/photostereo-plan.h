@@ -60,6 +60,31 @@ ImkStatus imk_photostereo_read_frames (const ImkPhotostereoConfig *config,
     ImkPhotostereoPlan *plan, ImkPhotostereoFrames *frames, ImkError *error);
 void imk_photostereo_frames_clear (ImkPhotostereoFrames *frames);
 
+/* --- photostereo-judge.c: does each picture agree with the others? */
+
+/* Some pixels of each picture of a set. */
+typedef struct ImkPhotostereoProbes ImkPhotostereoProbes;
+
+/* @plan: with its frames, in create () of the object
+ * Returns: NULL without memory */
+ImkPhotostereoProbes *imk_photostereo_probes_new (
+    const ImkPhotostereoPlan *plan);
+
+/* @frame: in host memory, each band of a light once */
+void imk_photostereo_probes_add (ImkPhotostereoProbes *self,
+    const ImkPhotostereoPlan *plan, const ImkPhotostereoLamp *lamp,
+    const ImkImage *frame, uint32_t light, uint32_t band);
+
+/* @misfits: see imk_photostereo_judge (); of @lights alone */
+ImkStatus imk_photostereo_probes_judge (const ImkPhotostereoProbes *self,
+    const ImkPhotostereoPlan *plan, const ImkPhotostereoLamp *lamps,
+    const uint32_t *lights, uint32_t n_lights, double *misfits,
+    ImkError *error);
+
+/* A new set begins. */
+void imk_photostereo_probes_reset (ImkPhotostereoProbes *self);
+void imk_photostereo_probes_free (ImkPhotostereoProbes *self);
+
 /* --- photostereo-next.c: which picture is worth taking next? */
 
 /* @normals: at every @step_x-th pixel of every @step_y-th row, from the middle

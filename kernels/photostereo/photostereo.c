@@ -24,6 +24,7 @@ struct ImkPhotostereo {
   bool has_solved; /* in this set */
   uint32_t *lights;
   ImkPhotostereoRow *rows;
+  ImkPhotostereoProbes *probes; /* (nullable) */
 };
 
 void
@@ -100,6 +101,12 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lights.", c->n_lights);
   status = imk_photostereo_read_frames (c, &s->plan, &frames, error);
+  if (status == IMK_OK && !s->plan.constant) {
+    s->probes = imk_photostereo_probes_new (&s->plan);
+    if (!s->probes)
+      status = imk_error_set (error, IMK_ERROR_MEMORY,
+          "There is no memory for probes of %u lights.", c->n_lights);
+  }
   if (status == IMK_OK)
     status = s->backend->create (&s->plan, &s->params, &s->state, error);
   imk_photostereo_frames_clear (&frames);
@@ -210,6 +217,9 @@ imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
   status = self->backend->add (self->state, frame, light, band, stream, error);
   if (status != IMK_OK)
     return status;
+  if (self->probes && !self->on_device)
+    imk_photostereo_probes_add (
+        self->probes, p, &self->lamps[light], frame, light, band);
   self->bands[light] |= 1u << band;
   self->present[light] = self->bands[light] == (1u << p->bands) - 1;
   self->n_complete += self->present[light];
@@ -318,6 +328,18 @@ sum_up (const ImkPhotostereo *self, bool compare, bool measures)
   return s;
 }
 
+/* Returns: how many lights have all their pictures */
+static uint32_t
+list_lights (const ImkPhotostereo *self, uint32_t *lights)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < self->plan.n_lights; i++)
+    if (self->present[i])
+      lights[n++] = i;
+  return n;
+}
+
 ImkStatus
 imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
     ImkPhotostereoSummary *summary, void *stream, ImkError *error)
@@ -328,9 +350,7 @@ imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
 
   if (status != IMK_OK)
     return status;
-  for (uint32_t i = 0; i < self->plan.n_lights; i++)
-    if (self->present[i])
-      self->lights[set.n_lights++] = i;
+  set.n_lights = list_lights (self, self->lights);
   status = self->backend->solve (self->state, &set, compare, outputs,
       summary ? self->rows : NULL, stream, error);
   if (status != IMK_OK)
@@ -342,9 +362,41 @@ imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
   return IMK_OK;
 }
 
+ImkStatus
+imk_photostereo_probe (ImkPhotostereo *self, const ImkImage *frame,
+    uint32_t light, uint32_t band, ImkError *error)
+{
+  const ImkPhotostereoPlan *p = &self->plan;
+  ImkStatus status = imk_image_check (
+      frame, "input", p->type, p->channels, p->width, p->height, false, error);
+
+  if (status == IMK_OK && (light >= p->n_lights || band >= p->bands))
+    status = imk_error_set (error, IMK_ERROR_IMAGE,
+        "There is no light %u with a band %u; both count from 0.", light, band);
+  if (status == IMK_OK && self->probes && self->on_device)
+    imk_photostereo_probes_add (
+        self->probes, p, &self->lamps[light], frame, light, band);
+  return status;
+}
+
+ImkStatus
+imk_photostereo_judge (
+    const ImkPhotostereo *self, double *misfits, ImkError *error)
+{
+  uint32_t n = list_lights (self, self->lights);
+
+  for (uint32_t i = 0; i < self->plan.n_lights; i++)
+    misfits[i] = NAN;
+  return self->probes ? imk_photostereo_probes_judge (self->probes, &self->plan,
+                            self->lamps, self->lights, n, misfits, error)
+                      : IMK_OK;
+}
+
 void
 imk_photostereo_reset (ImkPhotostereo *self)
 {
+  if (self->probes)
+    imk_photostereo_probes_reset (self->probes);
   memset (self->present, 0, self->plan.n_lights * sizeof (*self->present));
   memset (self->bands, 0, self->plan.n_lights * sizeof (*self->bands));
   self->n_added = self->n_complete = 0;
@@ -364,6 +416,7 @@ imk_photostereo_free (ImkPhotostereo *self)
   free (self->bands);
   free (self->lights);
   free (self->rows);
+  imk_photostereo_probes_free (self->probes);
   free (self);
 }
 

@@ -399,6 +399,31 @@ IMK_API ImkStatus imk_photostereo_solve (ImkPhotostereo *self,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoSummary *summary,
     void *stream, ImkError *error);
 
+/**
+ * imk_photostereo_judge: (does each picture agree with the others?)
+ * @misfits: (out): [n_lights]: the median of |n'.L - G| / (|n'| |L|) over up to
+ *   512 pixels of the mask that light lights, n'.L > 0.3 |n'| |L|. NaN where
+ *   fewer than 32 of them are not clipped, and without a picture
+ *
+ * n' is fitted to all pictures of a pixel with least absolute residuals, so
+ * that a few wrong ones hardly move it; robust and thresholds are not used. A
+ * picture that is turned, has another exposure or another light has 0.1 to 1,
+ * others 0.005 to 0.05. The CPU alone looks at pictures when they are added;
+ * for the backend cuda see imk_photostereo_probe (). All are NaN with
+ * IMK_PHOTOSTEREO_AMBIENT_CONSTANT.
+ * Returns: IMK_ERROR_MEMORY */
+IMK_API ImkStatus imk_photostereo_judge (
+    const ImkPhotostereo *self, double *misfits, ImkError *error);
+
+/**
+ * imk_photostereo_probe: (keeps of a picture what imk_photostereo_judge ()
+ * needs)
+ * @frame: in host memory, as it was added: once after each
+ *   imk_photostereo_add_band () with the backend cuda, if it is at hand there
+ * Returns: IMK_ERROR_IMAGE; does nothing with the backend cpu, which has it */
+IMK_API ImkStatus imk_photostereo_probe (ImkPhotostereo *self,
+    const ImkImage *frame, uint32_t light, uint32_t band, ImkError *error);
+
 /* Forgets all pictures: the next one begins a new set. */
 IMK_API void imk_photostereo_reset (ImkPhotostereo *self);
 

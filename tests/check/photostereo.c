@@ -741,6 +741,37 @@ CHECK_TEST (test_too_few_pictures_are_said)
   check_warning (ps.bus, STREAM, FAILED, "2 of 8 pictures");
 }
 
+/* Their normals are those of the others, as lights that do not fit do not
+ * count. */
+CHECK_LOOP_TEST (test_a_picture_that_contradicts_the_others_is_named, 2)
+{
+  static const gdouble paints[] = {1, 0.95, 0.5, 0.02};
+  static const gchar *const backends[] = {"backend=cpu", "backend=cuda"};
+
+  for (guint k = 0; k < G_N_ELEMENTS (paints); k++) {
+    g_auto (Ps) ps = ps_begin (backends[__i__], "normal", "GRAY16_LE");
+    g_autoptr (GstMessage) message = NULL;
+    gdouble residual = 0;
+    guint index = 0;
+
+    for (guint i = 0; i < N_LIGHTS; i++)
+      check_push (ps.sink, painted_picture (&ps, i, i == 3 ? paints[k] : 1),
+          GST_FLOW_OK);
+    gst_buffer_unref (check_pull (ps.normal));
+    if (paints[k] <= 0.5) {
+      message = next_message (&ps, "photostereo-misfit");
+      fail_unless (
+          gst_structure_get (gst_message_get_structure (message), "index",
+              G_TYPE_UINT, &index, "residual", G_TYPE_DOUBLE, &residual, NULL));
+      fail_unless_equals_int (index, 3);
+      fail_unless (residual > 0.3, "%g", residual);
+      check_warning (ps.bus, STREAM, FAILED,
+          "1 of 8 pictures contradict the others: of light 4 (");
+    }
+    check_no_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
+  }
+}
+
 /* Who says which light a picture is of has none in the wrong place. */
 CHECK_TEST (test_lights_may_be_left_out_by_name)
 {

@@ -562,6 +562,41 @@ CHECK_LOOP_TEST (test_cells_off_the_lenslets_are_one_warning, N_BACKENDS)
   }
 }
 
+/* Half of the cells are beside the lit ones: their noise has a centroid. */
+CHECK_LOOP_TEST (test_valid_cells_without_a_spot_are_one_warning, N_BACKENDS)
+{
+  static const struct {
+    const gchar *properties;
+    gboolean is_told;
+  } cases[] = {{"threshold-mode=range threshold=0.2", TRUE},
+      {"threshold-mode=auto", FALSE},
+      {"threshold-mode=absolute threshold=1200", FALSE}};
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    g_autofree gchar *properties =
+        g_strdup_printf (GRID "%s", cases[k].properties);
+    g_auto (Sh) sh = sh_new (backends[__i__], properties, GRAY16_CAPS);
+    g_autoptr (GRand) random = g_rand_new_with_seed (8);
+
+    for (guint i = 0; i < 3; i++) {
+      GstBuffer *dark = noisy_frame (random, 0, 0);
+      GstBuffer *lit = noisy_frame (random, 9000, 0);
+
+      g_free (sh_measure (&sh,
+          gst_buffer_append (
+              gst_buffer_copy_region (lit, GST_BUFFER_COPY_ALL, 0, SIZE * SIZE),
+              gst_buffer_copy_region (
+                  dark, GST_BUFFER_COPY_MEMORY, 0, SIZE * SIZE))));
+      gst_buffer_unref (lit);
+      gst_buffer_unref (dark);
+    }
+    if (cases[k].is_told)
+      check_warning (sh.bus, LIBRARY, SETTINGS,
+          "16 of 16 cells are valid, and 8 of them have no spot");
+    check_no_messages (sh.bus, GST_MESSAGE_WARNING);
+  }
+}
+
 /* --- bits --- */
 
 static GstBuffer *

@@ -342,6 +342,35 @@ class Functions(unittest.TestCase):
         self.assertGreater(right_and_down, 100)
         self.assertEqual(elsewhere, [0, 0, 0])
 
+    def test_what_follows_from_an_error_is_below_it(self):
+        body = """const root = document.createElement("div"), tab = document.createElement("b");
+          const messages = new m.Messages(root, tab);
+          const told = (number, severity, follows, replaces = null) => ({number, severity, follows, replaces, text: `${number}`, time: "2024-05-02T11:08:03Z",
+            count: 1, element: "a"});
+          const all = [told(1, "warning", null), told(2, "error", null), told(3, "warning", 2), told(4, "error", 2), told(5, "info", null)];
+          const shown = () => [...root.querySelectorAll("li")].map((li) => li.dataset.number + (li.classList.contains("follows") ? "f" : ""));
+          all.forEach((each) => messages.add(each));
+          const first = shown();
+          messages.show(all);
+          return [first, shown(), tab.textContent]"""
+        order = ["5", "2", "3f", "4f", "1"]
+        self.assertEqual(self.run_in("health.js", body), [order, order, "Messages (4)"])
+
+    def test_frames_that_are_missing_are_marked(self):
+        body = """const root = document.createElement("div"), short = document.createElement("b");
+          const health = new m.Health(root, short);
+          const told = (missing) => ({time: 1, elements: [], "frames-in": 9, "frames-out": 9, dropped: 0, missing, warnings: 0, errors: 0, clients: 1,
+            pictures: 2, hint: null});
+          return [0, 3].map((missing) => {
+            health.show(told(missing));
+            return [short.textContent, short.className, [...root.querySelectorAll(".facts .bad")].map((e) => e.textContent)];
+          })"""
+        (before, none, nothing), (after, mark, bad) = self.run_in("health.js", body)
+        self.assertNotIn("missing", before)
+        self.assertEqual((none, nothing), ("", []))
+        self.assertIn("3 missing", after)
+        self.assertEqual((mark, bad), ("bad", ["Missing3"]))
+
     def test_maps_of_slopes(self):
         """A positive slope is red, a negative one blue, the longest one yellow; the grid has its pitch."""
         body = PIXEL + """const root = document.createElement("div");

@@ -39,7 +39,7 @@ try:
     from aiohttp import web
 
     gi.require_version("GstImaging", "1.0")
-    from gi.repository import GstImaging
+    from gi.repository import GLib, GstImaging
     from gst_imaging.panel import graph, guard, gvalue, kinds, metrics, outputs, presets, recording, results, spread, values, view
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import Element
@@ -2054,6 +2054,43 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([(m["severity"], m["text"], m["count"], m["replaces"]) for m in panel.messages.all],
                          [("warning", "b", 1, None), ("warning", "a", 3, 3), ("error", "a", 1, None)])
         self.assertEqual((panel.messages.n_warnings, panel.messages.n_errors, [m["number"] for m in told]), (4, 1, [1, 2, 3, 4, 5]))
+
+    def test_what_follows_from_an_error_is_told_as_such(self):
+        pipeline = Gst.parse_launch("fakesrc name=a ! fakesink name=b")
+        panel, said = PanelOf(Gst, GstImaging, pipeline, "x"), []
+        panel.messages.say = lambda element, text: said.append(text)
+
+        def post(kind, name, text):
+            error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
+            panel.note(getattr(Gst.Message, "new_" + kind)(pipeline.get_by_name(name), error, ""))
+
+        post("warning", "a", "before")
+        post("error", "b", "cause")
+        post("warning", "a", "lost")
+        post("error", "a", "closed")
+        self.assertEqual([(m["text"], m["follows"]) for m in panel.messages.all], [("before", None), ("cause", None), ("lost", 2), ("closed", 2)])
+        self.assertEqual(panel.messages.error_text(), "cause")
+        self.assertEqual(said, ["before", "cause", "lost (follows from the error before)", "closed (follows from the error before)"])
+        panel.play("stopped")
+        post("error", "a", "another")
+        self.assertEqual(panel.messages.all[-1]["follows"], None)
+        with unittest.mock.patch("time.monotonic", return_value=time.monotonic() + 10):
+            post("warning", "a", "much later")
+        self.assertEqual(panel.messages.all[-1]["follows"], None)
+        panel.stop()
+        panel.states.end()
+
+    async def test_a_pipeline_that_nothing_holds_is_told_once(self):
+        frames = f"picturesrc location={self.folder}/in.npy loop=true framerate=20/1 ! "
+        for sink, told in ("lapsharpen ! fakesink", 1), ("lapsharpen ! fakesink sync=true", 0), ("lapsharpen ! clocksync ! fakesink", 0):
+            served = self.serve(frames + sink)
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                if told:
+                    await receive(ws, lambda m: m["type"] == "message" and "Nothing holds the rate" in m["text"])
+                await asyncio.sleep(3)
+                messages = (await ask(ws, do="messages"))["result"]["messages"]
+            found = [m["count"] for m in messages if "Nothing holds the rate" in m["text"]]
+            self.assertEqual(found, [1] * told, messages)
 
     async def test_files_are_viewed(self):
         """Of types that no video has, and raw; settings of the source; names that are nothing."""

@@ -79,6 +79,22 @@ class Photostereo(Photographs):
         self.assertGreater(np.sqrt((found ** 2).mean() / (expected ** 2).mean()), 1)
         self.assertLess(np.sqrt((found ** 2).mean() / (expected ** 2).mean()), 1.25)
 
+    def test_a_photograph_that_contradicts_the_others_is_named(self):
+        """Turned by half a turn, or dim: the normals do not show it, as lights that do not fit do not count."""
+        self.write_lp("lights.lp")
+        for name, change in (("right", lambda shown: shown), ("turned", lambda shown: shown[::-1, ::-1]), ("dim", lambda shown: shown // 2)):
+            self.take(name)
+            shown = photographs.read(self.path(f"{name}/IMG_7.png"))
+            self.save(f"{name}/IMG_7.png", change(shown[..., :3]))
+            _out, told = self.gst_imaging("photostereo", name, "lights.lp", "-o", f"{name}-out")
+            facts = [fact for fact in self.result(f"{name}-out")["facts"] if fact[0] == "pictures that contradict the others"]
+            if name == "right":
+                self.assertNotIn("contradict", told)
+                self.assertFalse(facts)
+            else:
+                self.assertIn("1 of 16 pictures contradict the others: of light 7 (", told)
+                self.assertRegex(facts[0][1], r"^IMG_7\.png \(\d+ %\)$")
+
     def test_three_lights_leave_nothing_to_judge_by(self):
         for i in (0, 5, 10):
             shown = 1e-9 + photograph(self.lights[i], self.normals, self.albedo)

@@ -239,6 +239,7 @@ class Watch:
 
     def __init__(self, n):
         self.n, self.interval, self.progress, self.counts, self.quality = n, 0, [], {}, b""
+        self.misfits = []  # index and residual of pictures that contradict the others
 
     def prepare(self, pipeline):
         Gst = library.gstreamer()
@@ -262,6 +263,8 @@ class Watch:
         if structure.get_name() == "photostereo-progress":
             names = ("lights", "pixels", "invalid", "invalid-share", "clipped-share", "change", "mean-lights", "mean-residual")
             self.progress.append({name: structure.get_value(name) for name in names})
+        elif structure.get_name() == "photostereo-misfit":
+            self.misfits.append((structure.get_value("index"), structure.get_value("residual")))
 
     def read_quality(self, np, size):
         return np.frombuffer(self.quality, np.float32).reshape(*size, 4)
@@ -310,6 +313,9 @@ def solve(np, photos, made, options):
                *picture_words(made, "confidence", "GRAY16_LE"), *picture_words(made, "mask", "GRAY8"),
                *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])],
               "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
+    if watch.misfits:
+        made.report.fact("pictures that contradict the others", ", ".join(
+            f"{os.path.basename(photos.pairs[i][1])} ({100 * residual:.0f} %)" for i, residual in watch.misfits))
     if options.chart:  # the mesh has the colours that come of it
         correct_colours(np, photos, made, options)
         made.play(["picturesrc", f"location={made.path('normals.png')}", "!", "i.sink", "picturesrc", f"location={made.path('albedo.png')}", "!",

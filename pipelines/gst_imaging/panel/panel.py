@@ -15,6 +15,7 @@ from .files import Files
 from .kept import Kept
 from .leaks import Leaks
 from .messages import Messages
+from .rate import Rate
 from .recordings import Recordings
 from .refusal import Refusal
 from .states import States
@@ -66,6 +67,7 @@ class Panel:
         self.counters = health.Counters()
         self.leaks = Leaks(GstImaging.Tap, [element.element for element in self.elements.values()], self.states)
         self.n_failures, self.has_stopped = 0, True
+        self.rate = Rate()
         self.is_at_end, self.ends_early = False, False  # ends_early: before the change to PLAYING was complete
         self.listener = lambda message: None
         self.known, self.known_pads = {}, None
@@ -121,6 +123,8 @@ class Panel:
                     health.hint(self)  # counts, also while nobody looks
                     self.leaks.count()
                     self.listener({"type": "pipeline", **self.pipeline_state()})
+                    if hint := self.rate.look(self, now):
+                        self.messages.tell("warning", "", hint)
         self.recordings.end()
         self.kept.begin("stopped")
         self.has_stopped = self.states.end()
@@ -154,6 +158,7 @@ class Panel:
         text = graph.reason(message, error.message, debug)
         self.messages.tell(severity, message.src.get_name() if message.src else "", text, debug)
         if severity == "error":
+            self.messages.note_failure()
             self.n_failures += 1
             self.kept.begin("failed")
             self.states.set(Gst.State.NULL)
@@ -342,6 +347,7 @@ class Panel:
         if name == "playing" and self.is_at_end:
             self.from_the_beginning()
         self.is_at_end, self.ends_early = self.is_at_end and name == "paused", False
+        self.messages.failure = None
         answer = concurrent.futures.Future()
         answer.set_running_or_notify_cancel()  # a server that ends does not cancel it
         before = self.n_failures, self.messages.n

@@ -30,14 +30,14 @@ export class Health {
     const facts = { "Frames in": health["frames-in"], "Frames out": health["frames-out"], "Frames/s": rate === null ? "–" : number(rate, 3),
       Dropped: health.dropped, Missing: health.missing, Warnings: health.warnings, Errors: health.errors, Viewers: health.clients, Pictures: health.pictures };
     this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div",
-      { class: ["Dropped", "Errors"].includes(name) && value ? "bad" : "" }, h("dt", {}, name), h("dd", {}, String(value)))));
+      { class: ["Dropped", "Missing", "Errors"].includes(name) && value ? "bad" : "" }, h("dt", {}, name), h("dd", {}, String(value)))));
     this.body.replaceChildren(...health.elements.map((e) => h("tr", {}, ...COLUMNS.map(([key]) => {
       const value = key.startsWith("bytes") ? bytes(e[key]) : number(e[key], 4);
       return key === "name" ? h("th", { scope: "row" }, value) : h("td", {}, value);
     }))));
     const slowest = health.elements.reduce((a, e) => (e["time-p99"] > (a?.["time-p99"] ?? -1) ? e : a), null);
     this.short.textContent = `${rate === null ? "–" : number(rate, 3)} fps · ${health.dropped} dropped${health.missing ? ` · ${health.missing} missing` : ""}${slowest ? ` · p99 ${number(slowest["time-p99"] / 1000, 3)} ms` : ""}`;
-    this.short.classList.toggle("bad", health.dropped > 0 || health.errors > 0 || Boolean(health.hint));
+    this.short.classList.toggle("bad", health.dropped > 0 || health.missing > 0 || health.errors > 0 || Boolean(health.hint));
     this.short.title = health.hint ?? "";
   }
 }
@@ -65,10 +65,21 @@ export class Messages {
     this.list.querySelector(`[data-number="${m.replaces}"]`)?.remove();
     this.none.hidden = true;
     const times = m.count > 1 ? `${m.count} times since ${new Date(m.first).toLocaleTimeString()}` : "";
-    this.list.prepend(h("li", { class: m.severity, "data-number": m.number }, h("time", { datetime: m.time }, new Date(m.time).toLocaleTimeString()),
-      h("b", {}, m.severity), h("span", {}, m.element ?? ""), h("p", { title: m.debug ?? "" }, m.text, times && h("small", {}, ` (${times})`))));
+    const item = h("li", { class: m.severity, "data-number": m.number }, h("time", { datetime: m.time }, new Date(m.time).toLocaleTimeString()),
+      h("b", {}, m.severity), h("span", {}, m.element ?? ""), h("p", { title: m.debug ?? "" }, m.text, times && h("small", {}, ` (${times})`)));
+    this.#place(item, m.follows);
     while (this.list.children.length > 200) this.list.lastChild.remove();
     this.#count();
+  }
+
+  // The newest is on top; what follows from an error is below it, in order.
+  #place(item, follows) {
+    let before = follows ? this.list.querySelector(`[data-number="${follows}"]`) : null;
+    if (!before) return this.list.prepend(item);
+    item.classList.add("follows");
+    item.title = "This follows from the error above.";
+    while (before.nextSibling?.classList.contains("follows")) before = before.nextSibling;
+    before.after(item);
   }
 
   #count() {

@@ -221,7 +221,7 @@ link.addEventListener("settings", ({ detail }) => {
 });
 link.addEventListener("message", ({ detail }) => {
   messages.add(detail);
-  if (detail.severity === "error") toast(detail.text, true);
+  if (detail.severity === "error" && !detail.follows) toast(detail.text, true);
 });
 link.addEventListener("event", ({ detail }) => {
   results.event(detail);
