@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A rule in the terms of vectors, for vectors.h. */
+#pragma once
+
+#include "lapsharpen/cpu/floats.h"
+
+#if defined(__AVX2__)
+#if IMK_VECTOR_SIZE == 64
+typedef __m512i Vector;
+typedef __m512 FloatVector;
+#define OP(name) _mm512_##name
+#else
+typedef __m256i Vector;
+typedef __m256 FloatVector;
+#define OP(name) _mm256_##name
+#endif
+
+#if SAMPLE_BITS == 8
+#define SAMPLE_OP(name) OP (name##_epu8)
+typedef uint8_t Samples __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+#else
+#define SAMPLE_OP(name) OP (name##_epu16)
+typedef uint16_t Samples __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+#endif
+
+typedef uint8_t Bytes __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+typedef int16_t Words __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+
+/* Sums of products of two samples each, twice as wide as samples. */
+#if SAMPLE_BITS == 8
+typedef Words Sums;
+#else
+typedef Ints Sums;
+#endif
+
+enum {
+  STEP = IMK_VECTOR_SIZE / sizeof (Sample),
+  /* The hardware prefetcher stops at each page; prefetching saves 10 to 20 % of
+   * the time of a frame. The addresses may be beyond the end. */
+  PREFETCH = 3072 / sizeof (Sample), /* of 1024 to 3072 bytes the fastest */
+};
+
+/* Two weights of a kernel: their bytes in turns, and where the samples are. */
+typedef struct Tap {
+  const Sample *a, *b;
+  Vector weights;
+} Tap;
+
+enum {
+  MAX_TAPS = IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL / 2 + 1
+};
+
+/* A rule in the terms of vectors. */
+typedef struct Plan {
+  ptrdiff_t c;
+  bool diagonal, cored, soft, edges, limited;
+  Floats amount, threshold;
+  Vector maximum, dark, bright;
+  bool whole; /* all samples are filtered, up to the largest */
+  int16_t fraction;
+  Sums half, bits;         /* of 2^q, and q */
+  Words over;              /* 2^(15 - q), which mulhrs divides by 2^q with */
+  Words least, multiple;   /* for CORED: of |L|, and m */
+  Vector minus, centre;    /* weights of neighbours and the sample */
+  Vector alpha;            /* bytes of a vector that hold alpha */
+  Floats full, reciprocal; /* for WEIGHTED: maximum and 1 / maximum */
+} Plan;
+
+INLINE Vector
+load (const Sample *from)
+{
+  Vector v;
+
+  memcpy (&v, from, sizeof (v));
+  return v;
+}
+
+/* Returns: q of a kernel whose weights are m / 2^q, with sums that fit 16 bits
+ * on bytes: they are exact, in float32 as well; -1: of another one */
+static int
+find_kernel_fraction (const ImkLapsharpenRule *rule)
+{
+  const uint32_t n = rule->kernel_size * rule->kernel_size;
+
+  for (int q = 0; q < 8; q++) {
+    float sum = 0;
+    bool whole = true;
+
+    for (uint32_t i = 0; i < n && whole; i++) {
+      const float m = rule->kernel[i] * (float) (1 << q);
+
+      whole = m >= -127 && m <= 127 && m == (float) (int) m;
+      sum += m < 0 ? -m : m;
+    }
+    if (whole)
+      return sum <= 128 ? q : -1;
+  }
+  return -1;
+}
+
+INLINE Way
+choose_way (const ImkLapsharpenRule *rule)
+{
+  if (rule->measured || rule->adaptive || rule->smooth.step)
+    return CHUNKS;
+  if (rule->kernel_size)
+    return SAMPLE_BITS == 8 && !rule->edges && rule->threshold == 0 &&
+                   find_kernel_fraction (rule) >= 0
+               ? TAPS
+               : CHUNKS;
+  if (rule->weight_channel >= 0)
+    return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
+  if (rule->multiple && !rule->edges && rule->threshold <= 1)
+    return FEW; /* |L| < 1 is L = 0 */
+  return SAMPLE_BITS == 8 && rule->multiple && !rule->edges ? CORED : FLOATS;
+}
+
+/* FLOATS of bytes have L times 2^16, which costs nothing and is exact. */
+INLINE Plan
+make_plan (const ImkLapsharpenRule *rule, Way way, bool diagonal)
+{
+  const float scale = SAMPLE_BITS == 8 && way == FLOATS ? 65536.0f : 1.0f;
+  const uint32_t one = 1u << rule->fraction;
+  const uint32_t times = way == FEW ? rule->multiple : 1;
+  Plan p = {.c = rule->channels,
+      .diagonal = diagonal,
+      .cored = rule->threshold > 0,
+      .soft = rule->soft,
+      .edges = rule->edges,
+      .limited = rule->limited};
+  Bytes alpha;
+
+  p.amount = (Floats){0} + rule->amount / scale;
+  p.threshold = (Floats){0} + rule->threshold * scale;
+  p.maximum = (Vector) ((Samples){0} + (Sample) rule->maximum);
+  p.dark = (Vector) ((Samples){0} + (Sample) rule->halo_dark);
+  p.bright = (Vector) ((Samples){0} + (Sample) rule->halo_bright);
+  p.whole = rule->filtered == (1u << rule->channels) - 1 &&
+            rule->maximum == (Sample) -1;
+  p.fraction = (int16_t) rule->fraction;
+  p.half = (Sums){0} + (int16_t) (one / 2);
+  p.bits = (Sums){0} + (int16_t) rule->fraction;
+  p.over = (Words){0} + (int16_t) ((1 << 15) >> rule->fraction);
+  p.least =
+      (Words){0} + (int16_t) LEAST (ceilf (rule->threshold), 2048); /* > |L| */
+  p.multiple = (Words){0} + (int16_t) rule->multiple;
+  p.minus = (Vector) ((Samples){0} - (Sample) times);
+  p.centre = (Vector) ((Sums){0} + (int16_t) ((way == FEW ? one : 0) +
+                                              times * rule->neighbours));
+  for (int i = 0; i < IMK_VECTOR_SIZE; i++) /* of 16 bytes each */
+    alpha[i] = (uint8_t) ((i % 16 & ~3) + (rule->weight_channel & 3));
+  p.alpha = (Vector) alpha;
+  p.full = (Floats){0} + (float) rule->maximum;
+  p.reciprocal = (Floats){0} + (float) (1 / (double) rule->maximum);
+  return p;
+}
+
+/* --- the new samples ------------------------------------------------------ */
+
+/* The high half of the float 2^23 + v, whose low half is v of 16 bits. */
+enum { TWO_23 = 0x4b00 };
+
+/* imk_lapsharpen_sample () but for the limits: conversion rounds negative
+ * values up, but not above 0. @v: as floats 2^23 + v */
+INLINE Ints
+sharpen_floats (const Plan *p, Floats l, Vector v)
+{
+  const Ints sign = (Ints){0} + INT32_MIN;
+  Floats base = (Floats) v - 8388607.5f; /* v + 0.5, exactly */
+
+  if (p->edges)
+    base = (Floats){0} + 0.5f;
+  if (p->soft) {
+    Floats rest = (Floats) ((Ints) l & ~sign) - p->threshold;
+
+    rest = (Floats) OP (max_ps) ((FloatVector) rest, (FloatVector){0});
+    l = (Floats) ((Ints) rest | ((Ints) l & sign));
+  } else if (p->cored)
+    l = (Floats) ((Ints) l & ((Floats) ((Ints) l & ~sign) >= p->threshold));
+  if (p->edges)
+    l = (Floats) ((Ints) l & ~sign);
+  l = p->amount * l + base;
+  return (Ints) OP (cvttps_epi32) ((FloatVector) l);
+}
+
+INLINE Floats
+to_floats (Vector v)
+{
+  return __builtin_convertvector((Ints) v, Floats);
+}
+
+#endif

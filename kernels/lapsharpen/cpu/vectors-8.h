@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* New samples of vectors of bytes, for vectors.h. */
+#pragma once
+
+#include "lapsharpen/cpu/plan.h"
+
+/* maddubs multiplies bytes of two sources by a small number each and adds the
+ * products in 16 bits: pairs of neighbours by -m, the centre by 2^q + k m. That
+ * takes half the instructions of what compilers make of loops, which first
+ * widen every source. */
+INLINE void
+add_pairs (Vector a, Vector b, Vector weights, Words *low, Words *high)
+{
+  *low += (Words) OP (maddubs_epi16) (OP (unpacklo_epi8) (a, b), weights);
+  *high += (Words) OP (maddubs_epi16) (OP (unpackhi_epi8) (a, b), weights);
+}
+
+/* The samples of words of L and of the sample itself. */
+INLINE Vector
+sharpen_halves (const Plan *p, Words l, Vector v)
+{
+  const Vector zero = {0}, words = (Vector) l;
+  const Vector top = (Vector) ((Words){0} + TWO_23);
+
+  return OP (packs_epi32) (
+      (Vector) sharpen_floats (p, to_floats (OP (unpacklo_epi16) (zero, words)),
+          OP (unpacklo_epi16) (v, top)),
+      (Vector) sharpen_floats (p, to_floats (OP (unpackhi_epi16) (zero, words)),
+          OP (unpackhi_epi16) (v, top)));
+}
+
+/* Returns: sums over 2^q, halves rounded up; shifts by a variable take longer
+ */
+INLINE Words
+divide_words (const Plan *p, Words sums)
+{
+  if (p->fraction == 0)
+    return sums;
+  return (Words) OP (mulhrs_epi16) ((Vector) sums, (Vector) p->over);
+}
+
+/* The same for amounts of few bits, see sharpen_words () of chunk.h. */
+INLINE Vector
+core_words (const Plan *p, Words l, Vector v)
+{
+  const Words kept = l & ((Words) OP (abs_epi16) ((Vector) l) >= p->least);
+
+  return (Vector) ((Words) v + divide_words (p, p->multiple * kept));
+}
+
+/* Returns: the number of @taps; weights of 0 take no time */
+static int
+make_taps (
+    const ImkLapsharpenRule *rule, const Rows *rows, int fraction, Tap *taps)
+{
+  const ptrdiff_t c = rule->channels, reach = rule->reach;
+  const float *weight = rule->kernel;
+  int n = 0;
+
+  for (ptrdiff_t y = -reach; y <= reach; y++)
+    for (ptrdiff_t x = -reach; x <= reach; x++, weight++) {
+      const uint8_t m = (uint8_t) (int8_t) (*weight * (float) (1 << fraction));
+      const Sample *from = rows->row[HERE + y] + x * c;
+      Tap *tap = &taps[n / 2];
+
+      if (m == 0)
+        continue;
+      if (n++ % 2 == 0) {
+        tap->a = tap->b = from;
+        tap->weights = (Vector) ((Words){0} + m);
+      } else {
+        tap->b = from;
+        tap->weights |= (Vector) ((Words){0} + (int16_t) (m << 8));
+      }
+    }
+  return (n + 1) / 2;
+}
+
+/* Samples @i on: sums rounded to the nearest integer, halves to even, as
+ * imk_lapsharpen_correlated () does. */
+INLINE Vector
+sharpen_taps (const Tap *taps, int n, int16_t fraction, size_t i)
+{
+  const Words least = (Words){0} + (int16_t) ((1 << fraction) / 2 - 1);
+  Words low = {0}, high = {0};
+
+  for (int j = 0; j < n; j++)
+    add_pairs (load (taps[j].a + i), load (taps[j].b + i), taps[j].weights,
+        &low, &high);
+  if (fraction > 0) {
+    low = (low + least + ((low >> fraction) & 1)) >> fraction;
+    high = (high + least + ((high >> fraction) & 1)) >> fraction;
+  }
+  return OP (packus_epi16) ((Vector) low, (Vector) high);
+}
+
+INLINE Vector
+sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
+    const Sample *here, const Sample *below)
+{
+  const ptrdiff_t c = p->c;
+  const Vector zero = {0};
+  Words low = {0}, high = {0};
+
+  add_pairs (v, zero, p->centre, &low, &high);
+  add_pairs (load (above), load (below), p->minus, &low, &high);
+  add_pairs (load (here - c), load (here + c), p->minus, &low, &high);
+  if (p->diagonal) {
+    add_pairs (load (above - c), load (above + c), p->minus, &low, &high);
+    add_pairs (load (below - c), load (below + c), p->minus, &low, &high);
+  }
+  if (way == FEW)
+    return OP (packus_epi16) (
+        (Vector) divide_words (p, low), (Vector) divide_words (p, high));
+  if (way == CORED)
+    return OP (packus_epi16) (core_words (p, low, OP (unpacklo_epi8) (v, zero)),
+        core_words (p, high, OP (unpackhi_epi8) (v, zero)));
+  return OP (packus_epi16) (
+      sharpen_halves (p, low, OP (unpacklo_epi8) (v, zero)),
+      sharpen_halves (p, high, OP (unpackhi_epi8) (v, zero)));
+}
+
+/* The sums a_i (v - v_i) of two neighbours @a and @b. @own: v in words, twice
+ * each */
+INLINE void
+add_weighted_pair (
+    const Plan *p, Vector a, Vector b, const Vector *own, Ints *sums)
+{
+  const Vector zero = {0};
+  const Vector alpha_a = OP (shuffle_epi8) (a, p->alpha);
+  const Vector alpha_b = OP (shuffle_epi8) (b, p->alpha);
+  const Vector low = OP (unpacklo_epi8) (a, b);
+  const Vector high = OP (unpackhi_epi8) (a, b);
+  const Vector alpha_low = OP (unpacklo_epi8) (alpha_a, alpha_b);
+  const Vector alpha_high = OP (unpackhi_epi8) (alpha_a, alpha_b);
+
+#define ADD(i, half, part) \
+  sums[i] += (Ints) OP (madd_epi16) ( \
+      (Vector) ((Words) own[i] - (Words) OP (part##_epi8) (half, zero)), \
+      OP (part##_epi8) (alpha_##half, zero))
+  ADD (0, low, unpacklo);
+  ADD (1, low, unpackhi);
+  ADD (2, high, unpacklo);
+  ADD (3, high, unpackhi);
+#undef ADD
+}
+
+/* imk_lapsharpen_weighted_u8 () and what is made of it. */
+INLINE Vector
+sharpen_sum (const Plan *p, Ints sum, Vector v)
+{
+  const Floats n = to_floats ((Vector) sum);
+  const FloatVector reciprocal = (FloatVector) p->reciprocal;
+  const FloatVector quotient = (FloatVector) (n * p->reciprocal);
+  const FloatVector rest =
+      OP (fnmadd_ps) (quotient, (FloatVector) p->full, (FloatVector) n);
+
+  return (Vector) sharpen_floats (
+      p, (Floats) OP (fmadd_ps) (rest, reciprocal, quotient), v);
+}
+
+INLINE Vector
+sharpen_weighted (const Plan *p, Vector v, const Sample *above,
+    const Sample *here, const Sample *below)
+{
+  const ptrdiff_t c = p->c;
+  const Vector zero = {0};
+  const Vector top = (Vector) ((Words){0} + TWO_23);
+  const Vector low = OP (unpacklo_epi8) (v, zero);
+  const Vector high = OP (unpackhi_epi8) (v, zero);
+  const Vector own[4] = {OP (unpacklo_epi16) (low, low),
+      OP (unpackhi_epi16) (low, low), OP (unpacklo_epi16) (high, high),
+      OP (unpackhi_epi16) (high, high)};
+  Ints sums[4] = {0};
+
+  add_weighted_pair (p, load (above), load (below), own, sums);
+  add_weighted_pair (p, load (here - c), load (here + c), own, sums);
+  if (p->diagonal) {
+    add_weighted_pair (p, load (above - c), load (above + c), own, sums);
+    add_weighted_pair (p, load (below - c), load (below + c), own, sums);
+  }
+  return OP (packus_epi16) (
+      OP (packs_epi32) (
+          sharpen_sum (p, sums[0], OP (unpacklo_epi16) (low, top)),
+          sharpen_sum (p, sums[1], OP (unpackhi_epi16) (low, top))),
+      OP (packs_epi32) (
+          sharpen_sum (p, sums[2], OP (unpacklo_epi16) (high, top)),
+          sharpen_sum (p, sums[3], OP (unpackhi_epi16) (high, top))));
+}
