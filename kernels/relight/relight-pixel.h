@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One pixel. Compiled by both backends. */
+/* One pixel on CUDA; on the CPU cpu/loops.c has the same for some at a time. */
 #pragma once
 
 #include <math.h>

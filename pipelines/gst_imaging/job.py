@@ -455,4 +455,5 @@ def tell(options, result):
     more += f", beyond its limit: {', '.join(missed)}" if missed else ""
     here = os.path.relpath(result["output"])
     folder = result["output"] if here.startswith("..") else here
-    print(f"{folder}: {state}{more}; see {os.path.join(folder, 'report.html')}")
+    pages = [dict(result["facts"]).get("page"), "report.html"]
+    print(f"{folder}: {state}{more}; see {' and '.join(os.path.join(folder, page) for page in pages if page)}")

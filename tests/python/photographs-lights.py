@@ -336,7 +336,7 @@ class Lights(Photographs):
             self.save(f"sphere/IMG_{i}.npy", np.load(self.path("sphere/IMG_3.npy")))
         _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", code=1)
         self.assertIn("does not move: in IMG_3.npy, IMG_4.npy and IMG_5.npy, and in 3 of 15 in all", err)
-        self.assertIn("Nor can these be used: IMG_1.npy (no highlight).", err)
+        self.assertIn("Nor can these be used: IMG_1.npy (no highlight). If they show the lamp, the circle is not on the sphere", err)
         _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "30,30,20", code=1)
         self.assertNotRegex(err, r"[Pp]icture \d")
 

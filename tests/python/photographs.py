@@ -250,7 +250,7 @@ class Photostereo(Photographs):
         os.mkdir(self.path("empty"))
         for words, code, sentence in (
                 (("photos", "other.lp"), 3, "--by-order"), (("photos", "few.txt"), 3, "16 pictures"),
-                (("photos", "two.lp"), 3, "at least 3"), (("photos",), 2, "no light file"), (("absent", "other.lp"), 3, "absent"),
+                (("photos", "two.lp"), 3, "at least 3"), (("photos",), 2, "gst-imaging lights makes one"), (("absent", "other.lp"), 3, "absent"),
                 (("photos", "lights.lp", "other.lp"), 2, "both files"), (("empty", "lights.lp"), 3, "no pictures"),
                 (("photos", "bare.lp"), 3, "bare.lp, line 1: a list with names begins with"),
                 (("photos", "comma.lp"), 3, "comma.lp, line 3: "),

@@ -273,7 +273,8 @@ def find(np, made, options, files, mask, size):
             if i is None or len(files) <= FEWEST or 3 * len(odd) >= len(files):
                 sentence = named(str(failure), files).replace(  # options in place of properties
                     "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.")
-                before = f" Nor can these be used: {listed_odd(odd)}." if odd else ""
+                before = (f" Nor can these be used: {listed_odd(odd)}. If they show the lamp, the circle is not on the sphere: correct --sphere,"
+                          " or the mask." if odd else "")
                 raise Failure(failure.code, sentence + before) from failure
             odd.append((files[i], "two highlights" if "two highlights" in str(failure) else "no highlight"))
             files = files[:i] + files[i + 1:]

@@ -97,7 +97,8 @@ def find_lights(folder):
                                      " name the one to use.")
         if found:
             return found[0]
-    raise Failure(WRONG_USE, f"{folder} has no light file (*.lp, *.dome, light_directions.txt, lights.txt): name one.")
+    raise Failure(WRONG_USE, f"{folder} has no light file (*.lp, *.dome, light_directions.txt, lights.txt): name one. "
+                             "gst-imaging lights makes one of photographs with a mirror sphere.")
 
 
 def intensities_of(path, lights):
