@@ -387,7 +387,8 @@ class Batch(FolderCase):
 
     def test_a_row_that_another_process_still_writes_is_tried_again(self):
         """Once a second, and of several inputs, too."""
-        for inputs, folder in ("in0.npy", "out/.0.gst-imaging-work"), ("in0.npy in1.npy", "out/0/.in1.gst-imaging-work"):
+        for inputs, folder, made in (("in0.npy", "out/.0.gst-imaging-work", 1), ("in0.npy in1.npy", "out/0/.in1.gst-imaging-work", 1),
+                                     ("nothing.npy in1.npy", "out/0/.in1.gst-imaging-work", 0)):
             with open(self.path("jobs.csv"), "w", encoding="ascii") as file:
                 file.write(f"command,input,output\nsharpen,{inputs},out/0\n")
             shutil.rmtree(self.path("out"), ignore_errors=True)
@@ -399,7 +400,9 @@ class Batch(FolderCase):
                 time.sleep(2)
                 os.close(lock)
                 out, err = process.communicate(timeout=TIMEOUT)
-            self.assertEqual(json.loads(out.splitlines()[-1]), {"rows": 1, "made": 1, "complete": 0, "stale": 0, "failed": 0}, err)
+            told = json.loads(out.splitlines()[-1])
+            self.assertEqual((told["made"], told["failed"]), (made, 1 - made), err)
+            self.assertTrue(os.path.exists(self.path("out/0/in1/result.json" if "in1" in inputs else "out/0/result.json")))
             self.assertNotIn("Another gst-imaging", err)
             self.assertLess(len(self.trace()), 6)
             os.remove(self.path("trace"))
@@ -414,6 +417,7 @@ class Batch(FolderCase):
 
     def test_times_of_rows_are_seconds_and_those_of_complete_ones_do_not_count(self):
         self.table(range(3))
+        self.assertIn("print a line of JSON for each row", " ".join(run_command("batch", "--help").stdout.split()))
         begin = time.monotonic()
         lines = self.batch("--json")[:-1]
         self.assertTrue(0 < sum(line["seconds"] for line in lines) <= time.monotonic() - begin, lines)
