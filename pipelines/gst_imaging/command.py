@@ -217,7 +217,7 @@ def print_json(result):
 
 def report(name, failure, as_json):
     if as_json and not printed:
-        print_json({"error": str(failure), "exit-code": failure.code, **failure.result})
+        print_json({"error": str(failure), "exit-status": failure.code, **failure.result})
     say(f"gst-imaging {name}: {failure}" if name else f"gst-imaging: {failure}")
     return failure.code
 
@@ -227,7 +227,7 @@ def end_by_signal(name, stopped, as_json):
     with contextlib.suppress(OSError):
         sentence = " ".join(filter(None, (f"Stopped by {signal.Signals(stopped.number).name}.", stopped.sentence)))
         if as_json and not printed:
-            print_json({"error": sentence, "exit-code": 128 + stopped.number, "results": stopped.results})
+            print_json({"error": sentence, "exit-status": 128 + stopped.number, "results": stopped.results})
         say(f"gst-imaging {name}: {sentence}")
     signal.signal(stopped.number, signal.SIG_DFL)
     os.kill(os.getpid(), stopped.number)

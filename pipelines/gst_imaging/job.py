@@ -40,7 +40,7 @@ def add_arguments(parser):
     """The arguments of every command that makes a result."""
     parser.add_argument("-o", "--output", metavar="FOLDER", required=True,
                         help="folder of the result; of several inputs each has its own folder in it")
-    parser.add_argument("--overwrite", action="store_true", help="replace a result that is there")
+    parser.add_argument("--overwrite", action="store_true", help="make a result again that is there, or replace another one")
 
 
 def check_name(path):
@@ -84,9 +84,9 @@ def without_folder(value):
     return os.path.basename(os.path.normpath(value)) if isinstance(value, str) and os.path.exists(value) else value
 
 
-def key_of(command, inputs, settings, given):
-    """Returns: the hash of what decides on a result. Names of inputs count, their folders do not. given: options"""
-    told = {"command": command, "settings": settings, "given": {name: without_folder(value) for name, value in given.items()},
+def key_of(command, inputs, settings):
+    """Returns: the hash of what decides on a result. Names of inputs count, their folders do not"""
+    told = {"command": command, "settings": settings,
             "inputs": [[entry["role"], os.path.basename(entry["path"]), entry["sha256"]] for entry in inputs]}
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -101,10 +101,6 @@ def damage(folder, result):
         if size != entry.get("size"):
             return f"{entry['name']} has {size} bytes and not {entry.get('size')}"
     return ""
-
-
-class NotMade(Failure):
-    """A result that is only looked for is not there; why, as a part of a sentence."""
 
 
 def stamp(path):
@@ -122,6 +118,10 @@ class Busy(Failure):
     """Another process works on the same result, and will end."""
 
 
+class Stale(Failure):
+    """The result is damaged or of other inputs or settings, and may be replaced only with --overwrite."""
+
+
 class Job:
     """For with: the outputs of one input. See the module."""
 
@@ -134,7 +134,7 @@ class Job:
         self.settings, self.result, self.start = {}, None, time.time()
         self.nothing = None  # a sentence, where nothing could be measured: the report is made, and the command fails
         self.folder, self.lock, self.new_parents = None, None, []
-        self.find = getattr(options, "find", None)  # a dictionary, for hashes by path: the result is looked for, and not made
+        self.hashes = None  # of files by path, where several jobs share them
         self.damage = ""  # what the result of these inputs and settings lacks
         self.stamps = {}  # of inputs, from before their hash
 
@@ -165,7 +165,7 @@ class Job:
         for path, _role in files:
             self.stamps.setdefault(os.path.abspath(path), stamp(path))
         try:
-            return self.report.take_inputs(files, self.find)
+            return self.report.take_inputs(files, self.hashes)
         except OSError as error:
             raise Failure(UNREADABLE, f"{error.filename or files[0][0] or 'A file without a name'} cannot be read: {error.strerror}.") from error
 
@@ -195,25 +195,25 @@ class Job:
             self.report.warning(sentence)
 
     def key(self):
-        return key_of(self.command, self.report.inputs, self.settings, {name: value for name, (value, _default) in self.given.items()})
+        return key_of(self.command, self.report.inputs, self.settings)
 
-    def is_complete(self):
-        """Is the result of these inputs and settings there? Then result is what its result.json says."""
+    def look(self, outside=None):
+        """Is the result of these inputs and settings there? Then result is what its result.json says. Changes no file.
+
+        outside: a file in another folder that belongs to the result"""
         self.tell_given()
-        self.recover()
         found = read_result(self.target)
-        if not self.overwrite and found and found.get("key") == self.key():
-            self.damage = damage(self.target, found)
+        if found and found.get("key") == self.key():
+            self.damage = damage(self.target, found) or (f"{outside} is missing" if outside and not os.path.exists(outside) else "")
             if not self.damage:
                 self.result = {**found, "output": self.target, "made": False}
-        if not self.result:
-            self.refuse_to_make()
         return bool(self.result)
 
-    def refuse_to_make(self):
-        """Raises NotMade where the result is only looked for."""
-        if self.find is not None:
-            raise NotMade(NO_RESULT, f"it is damaged: {self.damage}" if self.damage else "it is of other inputs or settings than its row")
+    def is_complete(self, outside=None):
+        """As look(), for one that makes the result if it is not there: a result that was half replaced is repaired. With --overwrite
+        none is complete."""
+        self.recover()
+        return not self.overwrite and self.look(outside)
 
     def check_target(self):
         """Fails where something is that must not be replaced."""
@@ -233,9 +233,9 @@ class Job:
             raise Failure(NOT_WRITTEN, f"{inside[0]} is an input, and lies in the result that would be replaced. Choose another folder.")
         if result and not self.overwrite and not result.get("options", {}).get(PARTIAL):
             if self.damage:
-                raise Failure(NOT_WRITTEN, f"{self.target} is damaged: {self.damage}. Remove this folder, or give --overwrite, and run the command again.")
-            raise Failure(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
-                                       " or choose another folder.")
+                raise Stale(NOT_WRITTEN, f"{self.target} is damaged: {self.damage}. --overwrite makes it again.")
+            raise Stale(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
+                                     " or choose another folder.")
 
     def must_stay(self):
         """Is the target a folder that cannot be renamed: one where we are, or where a file system begins?"""
@@ -276,7 +276,6 @@ class Job:
         """Makes the hidden folder, once; one that a killed process left is used again."""
         if self.folder:
             return
-        self.refuse_to_make()
         check_name(self.target)
         self.recover()
         self.check_target()
@@ -412,11 +411,11 @@ def run_all(options, command, inputs, work, folders=None):
     if not options.output:
         raise Failure(WRONG_USE, "-o is empty: name the folder for the results.")
     check_name(os.path.abspath(options.output))
-    results, failed = [], []
+    results, failed, new_job = [], [], getattr(options, "new_job", Job)
     for path, target in zip(inputs, folders or targets(options.output, inputs)):
         made, before = None, len(results)
         try:
-            with Job(command, target, path, options) as made:
+            with new_job(command, target, path, options) as made:
                 results.append(attempt(work, path, made))
             tell(options, results[-1])
             if results[-1].get("nothing"):
@@ -426,7 +425,8 @@ def run_all(options, command, inputs, work, folders=None):
                 failure.result.setdefault("warnings", made.report.warnings)
             if len(inputs) == 1:
                 raise
-            say(f"gst-imaging {command}: {with_name(path, failure)}")
+            if not isinstance(failure, Busy):  # a row is tried again each second; the sentence at the end has it
+                say(f"gst-imaging {command}: {with_name(path, failure)}")
             failed.append((path, failure))
         except Stopped as stopped:
             if made and len(results) == before and not stopped.sentence and made.is_published():
@@ -439,9 +439,12 @@ def run_all(options, command, inputs, work, folders=None):
     if failed:
         n = len(inputs) - len(failed)
         others = f" The other {n} are complete." if n else ""
-        raise Failure(failed[0][1].code, f"{len(failed)} of {len(inputs)} inputs failed:"
-                                         f" {', '.join(path for path, _failure in failed)}.{others}",
-                      {"results": results, "warnings": [sentence for _path, failure in failed for sentence in failure.result.get("warnings", [])]})
+        kinds = {type(failure): failure for _path, failure in failed}
+        kind = Busy if Busy in kinds else Failure if len(kinds) > 1 else next(iter(kinds))
+        others += f" {kinds[Busy]}" if kind is Busy else ""
+        raise kind(failed[0][1].code, f"{len(failed)} of {len(inputs)} inputs failed:"
+                                      f" {', '.join(path for path, _failure in failed)}.{others}",
+                   {"results": results, "warnings": [sentence for _path, failure in failed for sentence in failure.result.get("warnings", [])]})
     return results[0] if len(inputs) == 1 else {"results": results}
 
 

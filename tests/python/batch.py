@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import library, play
 from gst_imaging.batch import allocation, claims, pool, rows, run, worker
 from gst_imaging.command import Stopped
+from gst_imaging.commands import batch
 
 # Workers that crash or wait where the name of the output tells so, and write down what they have been given.
 CRASHES = """
@@ -106,7 +107,7 @@ class Batch(FolderCase):
 
     def test_results_are_those_of_one_by_one_and_are_known_again(self):
         self.table()
-        self.assertEqual(self.batch("--workers", "2", "--json")[-1], {"rows": 6, "made": 6, "complete": 0, "failed": 0})
+        self.assertEqual(self.batch("--workers", "2", "--json")[-1], {"rows": 6, "made": 6, "complete": 0, "stale": 0, "failed": 0})
         together = self.pixels()
         self.assertEqual(len(together), 6)
         before = {name: os.stat(self.path("out", name, "result.json")).st_mtime_ns for name in self.outputs()}
@@ -131,8 +132,44 @@ class Batch(FolderCase):
         self.table(range(1))
         self.batch()
         self.table(range(1), **{"clamp=": "local"})
-        self.assertIn("--overwrite", self.batch(status=1)[0]["error"])
+        line, = self.batch(status=1)
+        self.assertEqual((line["state"], line["exit-status"]), ("stale", 4))
+        self.assertIn("--overwrite", line["error"])
+        self.assertIn("0 complete already, 1 stale (--overwrite makes these again), 0 failed.", self.errors)
         self.assertEqual(self.batch("--overwrite", "--json")[-1]["made"], 1)
+
+    def test_overwrite_skips_what_is_complete(self):
+        """A call that was interrupted goes on where it was, and two calls share the rows."""
+        self.table(range(4))
+        self.batch()
+        before = {name: os.stat(self.path("out", name, "result.json")).st_ino for name in self.outputs()}
+        os.remove(self.path("out/1/in1.npy"))
+        np.save(self.path("in2.npy"), np.zeros((40, 50), np.uint8))
+        self.assertEqual(self.batch("--overwrite", "--json")[-1], {"rows": 4, "made": 2, "complete": 2, "stale": 0, "failed": 0})
+        after = {name: os.stat(self.path("out", name, "result.json")).st_ino for name in self.outputs()}
+        self.assertEqual([name for name in after if after[name] != before[name]], ["1", "2"])
+        shutil.rmtree(self.path("out/0"))
+        with self.start("--overwrite") as one, self.start("--overwrite") as other:
+            sums = [json.loads(process.communicate(timeout=TIMEOUT)[0].splitlines()[-1]) for process in (one, other)]
+        self.assertEqual((sums[0]["made"] + sums[1]["made"], sums[0]["complete"] + sums[1]["complete"]), (1, 7))
+
+    def test_a_lookup_changes_no_file(self):
+        """Reading a table of results must not repair what another process replaces just then."""
+        self.table(range(1))
+        self.batch()
+        row, = rows.read(self.path("jobs.csv"))
+        os.mkdir(self.path("out/.0.gst-imaging-aside"))
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.folder)
+        self.assertFalse(run.find(row, {})[0]["made"])
+        os.truncate("in0.npy", 20)
+        with self.assertRaisesRegex(run.NotMade, "of other inputs or settings"):
+            run.find(row, {})
+        os.remove("out/0/result.json")
+        with self.assertRaisesRegex(run.NotMade, "it is not there"):
+            run.find(row, {})
+        self.assertEqual(sorted(os.listdir("out")), [".0.gst-imaging-aside", "0"])
 
     def test_changed_inputs_need_overwrite(self):
         """Also where size and time of the file are those of the one before."""
@@ -254,7 +291,7 @@ class Batch(FolderCase):
         self.assertEqual({line["state"] for name, line in lines.items() if name[4:] in "0245"}, {"made"})
         os.remove(self.path("out/slow.begun"))
         self.assertEqual(self.outputs(), ["0", "2", "4", "5"])
-        self.assertEqual(self.batch("--json")[-1], {"rows": 6, "made": 2, "complete": 4, "failed": 0})  # without crashes
+        self.assertEqual(self.batch("--json")[-1], {"rows": 6, "made": 2, "complete": 4, "stale": 0, "failed": 0})  # without crashes
 
     def test_a_result_that_is_there_when_its_worker_crashes_counts_as_made(self):
         self.table(["0", "late", "2"])
@@ -263,7 +300,7 @@ class Batch(FolderCase):
                 out, err = process.communicate(timeout=TIMEOUT)
             lines = {line["output"]: line["state"] for line in map(json.loads, out.splitlines()[:-1])}
             self.assertEqual(lines["out/late"], state, out + err)
-        self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 0, "complete": 3, "failed": 0})
+        self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 0, "complete": 3, "stale": 0, "failed": 0})
 
     def test_a_batch_that_ends_leaves_nothing_half_and_can_be_called_again(self):
         for number in signal.SIGTERM, signal.SIGKILL:
@@ -271,12 +308,19 @@ class Batch(FolderCase):
             self.table(["0", "slow", "2"])
             with self.start() as process:
                 wait_for(self.path("out/slow.begun"))
+                at_work = self.trace()[-1]["pid"]
+                with open(f"/proc/{at_work}/oom_score_adj", encoding="ascii") as file:
+                    self.assertEqual(int(file.read()), 1000)  # memory that runs out ends a worker first
                 process.send_signal(number)
                 process.communicate(timeout=TIMEOUT)
             self.assertEqual(process.returncode, -number)
+            end = time.monotonic() + TIMEOUT / 4
+            while claims.started(at_work) is not None and time.monotonic() < end:
+                time.sleep(0.02)
+            self.assertIsNone(claims.started(at_work))  # or it would write beside the next call
             os.remove(self.path("out/slow.begun"))
             self.assertEqual(self.outputs(), [".slow.gst-imaging-claim", "0"] if number == signal.SIGKILL else ["0"])
-            self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 2, "complete": 1, "failed": 0})
+            self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 2, "complete": 1, "stale": 0, "failed": 0})
             self.assertEqual(self.outputs(), ["0", "2", "slow"])
 
     def test_a_claim_is_renewed_while_its_row_is_worked_on(self):
@@ -327,31 +371,60 @@ class Batch(FolderCase):
         self.assertIn('A cell with ";" is written in quotes', self.errors)
         with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
             file.write("# a comment\ncommand,input,output,colour,format,json,set\n"
-                       "nosuch,,a,,,,\nconvert,,b,,,,\nsharpen,in0.npy,c,red,,,\nsharpen,in0.npy,d,,,maybe,\nsharpen,'in0,e,,,,\n")
+                       "nosuch,,a,,,,\nconvert,,b,,,,\nbatch,jobs.csv,f,,,,\nsharpen,in0.npy,c,red,,,\nsharpen,in0.npy,d,,,maybe,\nsharpen,'in0,e,,,,\n")
         sentences = [line["error"] for line in self.batch(status=1)]
-        for sentence, part in zip(sentences, ('no command "nosuch"', "no -o FOLDER", "no option --colour", "yes or no", "no end"), strict=True):
+        for sentence, part in zip(sentences, ('no command "nosuch"', "no -o FOLDER", "no -o FOLDER", "no option --colour", "yes or no", "no end"), strict=True):
             self.assertIn(part, sentence)
 
     def test_tables_of_spreadsheets(self):
         """Semicolons or tabs, with a byte order mark, quotes and line ends of Windows."""
         for delimiter in ",;\t":
             shutil.rmtree(self.path("out"), ignore_errors=True)
-            rows_of = ["# of Excel; or another", "command,input,output,amount=", '"sharpen",in0.npy,out/0,1', "", "sharpen,in1.npy,out/1,2", ",,,"]
+            rows_of = ["# of Excel; or another", "command,input,output,amount=,,", '"sharpen",in0.npy,out/0,1', "", "sharpen,in1.npy,out/1,2,,", ",,,"]
             with open(self.path("jobs.csv"), "w", encoding="utf-8-sig", newline="") as file:
                 file.write("\r\n".join(rows_of).replace(",", delimiter) + "\r\n")
             self.assertEqual([line.get("line") for line in self.batch("--json")], [3, 5, None])
 
     def test_a_row_that_another_process_still_writes_is_tried_again(self):
-        self.table(["0"])
-        os.makedirs(self.path("out/.0.gst-imaging-work"))
-        lock = os.open(self.path("out/.0.gst-imaging-work"), os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        """Once a second, and of several inputs, too."""
+        for inputs, folder, made in (("in0.npy", "out/.0.gst-imaging-work", 1), ("in0.npy in1.npy", "out/0/.in1.gst-imaging-work", 1),
+                                     ("nothing.npy in1.npy", "out/0/.in1.gst-imaging-work", 0)):
+            with open(self.path("jobs.csv"), "w", encoding="ascii") as file:
+                file.write(f"command,input,output\nsharpen,{inputs},out/0\n")
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            os.makedirs(self.path(folder))
+            lock = os.open(self.path(folder), os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with self.start() as process:
+                wait_for(self.path("trace"))
+                time.sleep(2)
+                os.close(lock)
+                out, err = process.communicate(timeout=TIMEOUT)
+            told = json.loads(out.splitlines()[-1])
+            self.assertEqual((told["made"], told["failed"]), (made, 1 - made), err)
+            self.assertTrue(os.path.exists(self.path("out/0/in1/result.json" if "in1" in inputs else "out/0/result.json")))
+            self.assertNotIn("Another gst-imaging", err)
+            self.assertLess(len(self.trace()), 6)
+            os.remove(self.path("trace"))
+
+    def test_the_last_worker_crashes_while_a_row_is_waited_for(self):
+        self.table(["0", "abort"])
+        mine = claims.take(self.path("out/0"))
         with self.start() as process:
-            wait_for(self.path("trace"))
-            time.sleep(2)
-            os.close(lock)
-            out, err = process.communicate(timeout=TIMEOUT)
-        self.assertEqual(json.loads(out.splitlines()[-1]), {"rows": 1, "made": 1, "complete": 0, "failed": 0}, err)
+            self.assertEqual(json.loads(process.stdout.readline())["exit-status"], 134)
+            mine.release()
+            self.assertEqual(json.loads(process.communicate(timeout=TIMEOUT)[0].splitlines()[-1])["made"], 1)
+
+    def test_times_of_rows_are_seconds_and_those_of_complete_ones_do_not_count(self):
+        self.table(range(3))
+        self.assertIn("print a line of JSON for each row", " ".join(run_command("batch", "--help").stdout.split()))
+        begin = time.monotonic()
+        lines = self.batch("--json")[:-1]
+        self.assertTrue(0 < sum(line["seconds"] for line in lines) <= time.monotonic() - begin, lines)
+        log = batch.Log(2, False, rows.Needs([]))
+        log.take_answer(rows.Row(1, 2, [], []), {"state": "complete"})
+        log.take_answer(rows.Row(2, 3, [], []), {"state": "made"})
+        self.assertEqual((log.progress.given, log.done()), (1, 2))
 
     def test_who_is_waited_for_is_told(self):
         self.table(["0"])
@@ -411,8 +484,9 @@ class Batch(FolderCase):
         os.remove(self.path("out/1/in1.npy"))
         lines = self.batch(status=1)
         for line, what in zip(lines, (r"in0\.npy has 99 bytes and not \d+", r"in1\.npy is missing"), strict=True):
-            self.assertRegex(line["error"], f"is damaged: {what}.*Remove this folder, or give --overwrite")
-        self.assertEqual(self.batch("--overwrite", "--json")[-1], {"rows": 3, "made": 2, "complete": 1, "failed": 0})
+            self.assertEqual(line["state"], "stale")
+            self.assertRegex(line["error"], f"is damaged: {what}.*--overwrite makes it again")
+        self.assertEqual(self.batch("--overwrite", "--json")[-1], {"rows": 3, "made": 2, "complete": 1, "stale": 0, "failed": 0})
         self.assertEqual(self.batch("--overwrite", "--json")[-1]["complete"], 3)
 
     def test_warnings_of_rows_are_in_their_lines(self):

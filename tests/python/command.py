@@ -98,7 +98,7 @@ class Command(unittest.TestCase):
         done = gst_imaging("info", "--json", "/none", "extra")
         self.assertEqual(done.returncode, 2)
         failure = json.loads(done.stdout)
-        self.assertEqual(failure["exit-code"], 2)
+        self.assertEqual(failure["exit-status"], 2)
         self.assertIn("extra", failure["error"])
 
 
@@ -417,7 +417,7 @@ class Info(FolderCase):
                 unittest.mock.patch.object(command, "execute", side_effect=OSError(errno.ENOSPC, "No space left on device")):
             code = command.main(["info", "--json"])
         told = json.loads(out.getvalue())
-        self.assertEqual((code, told["exit-code"], told["error"]), (4, 4, "The output cannot be written: No space left on device."))
+        self.assertEqual((code, told["exit-status"], told["error"]), (4, 4, "The output cannot be written: No space left on device."))
         self.assertEqual(errors.getvalue(), "gst-imaging info: The output cannot be written: No space left on device.\n")
 
     def test_a_file_that_nobody_expected_to_fail_is_named(self):

@@ -133,8 +133,8 @@ class Faults(Table):
         os.remove(self.path("out", "pair3", "offsets.csv"))
         os.truncate(self.path("out", "set5", "normals.png"), 10)
         lines, told = self.batch(status=1)
-        self.assertEqual((told["complete"], told["failed"]), (2 * N - 2, 2))
-        for line in (line for line in lines if line["state"] == "failed"):
+        self.assertEqual((told["complete"], told["stale"], told["failed"]), (2 * N - 2, 2, 0))
+        for line in (line for line in lines if line["state"] == "stale"):
             self.assertIn(f"is damaged: {damaged[line['output']]} ", line["error"])
         told = self.batch("--overwrite")[1]
         self.assertEqual((told["made"], told["complete"]), (2, 2 * N - 2))

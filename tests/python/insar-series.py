@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -308,6 +309,35 @@ class Series(unittest.TestCase):
         point = self.point[self.inner].reshape(CELLS[0], LOOKS, CELLS[1], LOOKS, 3)
         return point[:, 1:3, :, 1:3].mean((1, 3))
 
+    def baseline(self, pair):
+        """Perpendicular, at the middle of the image, in closed form: how far the secondary is towards up, at a right angle to the sight"""
+        at = tuple(n // 2 + MARGIN for n in (HEIGHT, WIDTH))
+        point = flat.true_point(np.zeros_like(self.heights), flat.AXES, pair[0], MARGIN)[0][at]
+        places = [flat.position(name, flat.true_range(point, name)[1]) for name in pair]
+        sight = (point - places[0]) / np.linalg.norm(point - places[0])
+        along = flat.velocity(pair[0], flat.true_range(point, pair[0])[1])
+        across = np.cross(sight, along) / np.linalg.norm(np.cross(sight, along))
+        across = across if across @ point > 0 else -across  # a place that is further up looks more steeply
+        return across @ (places[1] - places[0])
+
+    def test_baselines_of_all_pairs_have_their_sign(self):
+        out = self.series("mintpy")
+        with open(self.path("stack", "pairs.csv"), encoding="utf-8") as file:
+            in_plan = {(row["reference"], row["secondary"]): float(row["baseline_m"]) for row in csv.DictReader(file)}
+        truth = {pair: self.baseline(pair) for pair in self.pairs}
+        print("perpendicular baselines: " + ", ".join(f"{metres:+.1f}" for metres in truth.values()) + " m")
+        self.assertEqual({metres > 0 for metres in truth.values()}, {False, True})
+        for pair, metres in truth.items():
+            self.assertGreater(abs(metres), 5)
+            self.assertAlmostEqual(in_plan[pair], metres, delta=0.1)
+            for name in "filt.unw", "filt.cor":
+                with open(os.path.join(out, "interferograms", "_".join(scene[2:] for scene in pair), name + ".rsc"), encoding="ascii") as file:
+                    told = dict(line.split() for line in file)
+                for end in "TOP", "BOTTOM":
+                    self.assertAlmostEqual(float(told[f"P_BASELINE_{end}_HDR"]), metres, delta=0.1)
+                # samples of noise that fills 0.8 of the band in range and in azimuth
+                self.assertAlmostEqual(float(told["NCORRLOOKS"]) / (LOOKS * LOOKS * slcs.BAND ** 2), 1, delta=0.1)
+
     @unittest.skipUnless(shutil.which("smallbaselineApp.py"), "MintPy is not installed")
     def test_mintpy(self):
         """Its own network inversion and velocity, in m a year towards the radar."""
@@ -340,7 +370,7 @@ class Series(unittest.TestCase):
             rows = [line.split() for line in file]
         self.assertEqual([(row[2], row[3]) for row in rows], [(one[2:], other[2:]) for one, other in self.pairs])
         for row, pair in zip(rows, self.pairs):
-            float(row[4])
+            self.assertAlmostEqual(float(row[4]), self.baseline(pair), delta=0.1)
             raw = os.path.join(out, "raw")
             subprocess.run(["gdal_translate", "-q", "-of", "ENVI", os.path.join(out, row[0]), raw], check=True)
             found = np.fromfile(raw, "<f4").reshape(CELLS)
@@ -348,7 +378,14 @@ class Series(unittest.TestCase):
             self.assertEqual([t[0], t[1], t[3], t[5]], [0, LOOKS, HEIGHT, -LOOKS])  # the first row of GDAL has the last lines
             self.check_unwrapped(found[::-1], *pair)
         with open(os.path.join(out, "sbas.sh"), encoding="ascii") as file:
-            self.assertIn(f"sbas intf.tab scene.tab 7 5 {CELLS[1]} {CELLS[0]} -wavelength 0.0566 -incidence", file.read())
+            words = file.read().split()
+        self.assertIn(f"sbas intf.tab scene.tab 7 5 {CELLS[1]} {CELLS[0]} -wavelength 0.0566 -incidence", " ".join(words))
+        point = flat.true_point(np.zeros_like(self.heights), flat.AXES, GRID, MARGIN)[0][HEIGHT // 2 + MARGIN, WIDTH // 2 + MARGIN]
+        distance, when = flat.true_range(point, GRID)
+        up = point / np.array([flat.AXES[0], flat.AXES[0], flat.AXES[1]]) ** 2
+        incidence = np.degrees(np.arccos((flat.position(GRID, when) - point) @ up / distance / np.linalg.norm(up)))
+        self.assertAlmostEqual(float(words[words.index("-range") + 1]), distance, delta=10)
+        self.assertAlmostEqual(float(words[words.index("-incidence") + 1]), incidence, delta=0.05)
 
     @unittest.skipUnless(shutil.which("sbas", path=PATH), "sbas of GMTSAR is not in PATH or GMTSAR_PROGRAMS")
     @unittest.skipUnless(shutil.which("gdal_translate"), "gdal-bin is not installed")
@@ -412,6 +449,25 @@ class Series(unittest.TestCase):
         self.assertIn("6 of 7 pairs have no result", told)
         self.assertIn("--overwrite", told)
         self.assertFalse(os.path.exists(out))
+
+    def test_pairs_of_an_image_that_is_stale(self):
+        """As after a plan with --warp, which changes images.csv alone"""
+        stack, image = self.copy_of_the_plan(), "E_20070227"
+        plan = self.path("slc"), "-o", stack, "--overwrite", "--network", "sequential", "--connections", "2", "--results", self.path("stack-pairs"), "--"
+        with open(os.path.join(stack, "jobs.csv"), encoding="utf-8") as file:
+            text = file.read()
+            words = shlex.split(next(csv.DictReader(text.splitlines()))["arguments"])
+        gst_imaging("insar-stack", *plan, *words[words.index("--grid") + 2:], "--warp")
+        with open(os.path.join(stack, "jobs.csv"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), text)
+        self.assertEqual({row["state"] for row in self.table(stack)[0].values()}, {"stale"})
+        self.rewrite(os.path.join(stack, "images.csv"), lambda lines: [lines[0], *(line.replace(" --warp", "") for line in lines[1:])])
+        found, told = self.table(stack)
+        self.assertEqual({pair for pair, row in found.items() if row["state"] == "stale"}, {pair for pair in self.pairs if image in pair})
+        self.assertIn(f"its image {self.path('stack-images', image)} has to be made first, by images.csv: it is of other inputs or settings than its row. "
+                      f"Run gst-imaging batch {stack}/images.csv, and then {stack}/jobs.csv, with --overwrite for results that do not count.", told)
+        with self.without(self.path("stack-images", image)):
+            self.assertIn("by images.csv: it is not there", self.series("mintpy", status=1))
 
     def test_pairs_beyond_a_limit(self):
         """The last line of the table names them"""

@@ -8,16 +8,19 @@ import os
 import re
 import shutil
 import sys
+import types
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 import numpy as np
 
-from support import SOURCE, FolderCase, main, run_command
+from support import SOURCE, FolderCase, main, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import command
 from gst_imaging.batch import rows as batch_rows
+from gst_imaging.commands import insar_stack
 from gst_imaging.sar import network
 
 LIGHT = 299792458.0
@@ -123,12 +126,22 @@ class Stack(Folder):
         told = self.run_stack("far", "-o", "stack", "--network", "sequential")
         self.assertEqual([round(float(row["baseline_m"])) for row in self.read("stack", "scenes.csv")], [0, 2500, 11000])
         self.assertEqual(len(self.read("stack", "jobs.csv")), 2)
-        cosine = -truth.sight @ truth.point / np.linalg.norm(truth.point)
-        critical = 0.0555 * truth.range * np.sqrt(1 / cosine ** 2 - 1) / (2 * LIGHT / 2 / 64e6)  # the earth as a sphere
+        earth, criticals = np.linalg.norm(truth.point), []  # as a sphere
+        for across in 2500, 11000:
+            cosine = (np.sum((truth.start + across * truth.across) ** 2) - earth ** 2 - truth.range ** 2) / (2 * earth * truth.range)
+            criticals.append(0.0555 * truth.range * np.sqrt(1 / cosine ** 2 - 1) / (2 * LIGHT / 2 / 64e6))
         found = re.search("1 of 2 pairs have a perpendicular baseline above the critical one of ([0-9]+) m.* S1_20200117 and S1_20200129, has 8500 m", told)
         self.assertTrue(found, told)
-        self.assertAlmostEqual(float(found[1]) / critical, 1, delta=0.01)
+        self.assertAlmostEqual(float(found[1]) / min(criticals), 1, delta=0.01)
         self.assertNotIn("critical", self.run_stack("far", "-o", "near", "--network", "sequential", "--max-baseline", "3000"))
+
+    def test_the_smaller_critical_baseline_counts(self):
+        """Two images of one stack may differ in their sampling rate."""
+        for critical in (1000, 5000), (5000, 1000):
+            scenes = [types.SimpleNamespace(name=str(i), baseline=2000 * i, critical=value) for i, value in enumerate(critical)]
+            told = unittest.mock.Mock()
+            insar_stack.warn_of_far(told, scenes, [(0, 1)])
+            self.assertIn("1 of 1 pairs have a perpendicular baseline above the critical one of 1000 m", told.warn.call_args.args[0])
 
     def test_networks(self):
         dates = [scene[0][3:] for scene in SCENES]
@@ -142,6 +155,9 @@ class Stack(Folder):
         self.assertEqual(limited, [(dates[i], dates[k]) for i, k in ((0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5))])
         self.assertIn("2 parts", self.run_stack("slc", "-o", "two", "--network", "sequential", "--max-days", "36"))
         delaunay = self.pairs()
+        for name, met in ("stack", True), ("two", False):
+            figure, = (figure for figure in result_of(self.path(name))["figures"] if figure["name"] == "parts of the network")
+            self.assertEqual(figure["met"], met)
         self.assertEqual(len(network.parts(7, [(dates.index(a), dates.index(b)) for a, b in delaunay])), 1)
         plot = xml.etree.ElementTree.parse(self.path("stack", "network.svg"))
         self.assertEqual(len(plot.findall(".//{*}circle")), 7)
@@ -153,6 +169,10 @@ class Stack(Folder):
     def test_rows_of_jobs(self):
         for words, sentence in ((("--centre", "S1_20200222"), "--centre is for --network star"), (("--", "--loks", "4"), "Unrecognized arguments"),
                                 (("--", "--coregistered"), "--coregistered is not for the rows of a stack"),
+                                (("--", "--orbits", "a", "b"), "--orbits is not for the rows"), (("--", "--grid", "a"), "--grid is not for the rows"),
+                                (("--", "--pairs", "a"), "--pairs is not for the rows"), (("--", "--war"), "Unrecognized arguments: --war"),
+                                (("--", "--flatten", "none"), "--grid is for a phase from orbits, and --flatten is none"),
+                                (("--", "--flatten", "orbit", "--dem", "a"), "--dem is for --flatten dem"), (("--", "third"), "there are 3 here"),
                                 (("--", "--filter", "2"), "can be 0 to 1"), (("--grid", "x"), 'There is no scene "x"'),
                                 (("--table", "--series", "mintpy"), "no other action")):
             self.assertIn(sentence, self.run_stack("slc", "-o", "stack", *words, status=2))
@@ -167,8 +187,12 @@ class Stack(Folder):
         images = self.read("stack", "images.csv")
         self.assertEqual(images[0], {
             "command": "coregister", "input": "slc/S1_20200222.PRM slc/S1_20200105.PRM", "output": "stack-images/S1_20200105",
-            "arguments": "--slc --flatten measured --looks 20 4 --taps 16 --warp xsearch=32"})
+            "arguments": "--slc --flatten measured --taps 16 --warp xsearch=32"})
         self.assertEqual(len(images), 6)
+        self.run_stack("slc", "-o", "looks", "--network", "star", "--centre", "S1_20200222", "--results", "looks/../stack-pairs", "--", "--looks", "8", "8",
+                       "--warp", "xsearch=32", "--unwrap")
+        self.assertEqual(self.read("looks", "images.csv"), images)  # an image depends on neither
+        self.assertEqual([row["output"] for row in self.read("looks", "jobs.csv")], [row["output"] for row in rows])
         self.run_stack("slc", "-o", "other", "--network", "sequential", "--connections", "3", "--grid", "S1_20200105")
         self.assertEqual({row["input"].split()[0] for row in self.read("other", "images.csv")}, {"slc/S1_20200105.PRM"})
         if "insar" in command.names():  # the rows are calls that it takes

@@ -142,7 +142,7 @@ class Jobs(FolderCase):
 
     def test_the_key_depends_on_all_that_decides(self):
         def key(command="trial", role="frames", path="a/b.npy", sha256="00", **settings):
-            return job.key_of(command, [{"role": role, "path": path, "sha256": sha256}], settings, {})
+            return job.key_of(command, [{"role": role, "path": path, "sha256": sha256}], settings)
 
         keys = [key(), key(command="other"), key(role="dark"), key(path="a/c.npy"), key(sha256="01"), key(extra="2"), key(extra="3")]
         self.assertEqual(len(set(keys)), len(keys))
@@ -302,7 +302,7 @@ class Jobs(FolderCase):
         for _ in range(2):  # also of a result that is there
             out, err = self.run_trial("nothing", "-o", "out", "--json", code=1)
             told = json.loads(out)
-            self.assertEqual((told["error"], told["exit-code"]), ("nothing holds nothing to measure.", 1))
+            self.assertEqual((told["error"], told["exit-status"]), ("nothing holds nothing to measure.", 1))
             self.assertEqual((told["output"], told["figures"][0]["met"]), (self.path("out"), False))
             self.assertEqual(err, "gst-imaging trial: nothing holds nothing to measure.\n")
         out, err = self.run_trial("one", "nothing", "two", "-o", "all", code=1)

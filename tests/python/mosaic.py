@@ -129,11 +129,11 @@ class Mosaic(FolderCase):
         self.assertEqual(self.fill()["made"], 4)
         self.assertEqual(self.fill()["complete"], 4)
         os.remove(self.path("mosaic/mosaic.zarr/mosaic/1.0"))
-        self.assertEqual(self.fill(), {"rows": 4, "made": 1, "complete": 3, "failed": 0})
+        self.assertEqual(self.fill(), {"rows": 4, "made": 1, "complete": 3, "stale": 0, "failed": 0})
         shutil.rmtree(self.path("mosaic-parts/0-1"))  # as of a job that was killed while it wrote
         with open(self.path("mosaic/mosaic.zarr/mosaic/0.1"), "wb") as file:
             file.write(b"half")
-        self.assertEqual(self.fill(), {"rows": 4, "made": 1, "complete": 3, "failed": 0})
+        self.assertEqual(self.fill(), {"rows": 4, "made": 1, "complete": 3, "stale": 0, "failed": 0})
         np.testing.assert_array_equal(self.read_chunks(64), self.expected())
 
     def test_another_grid_and_other_systems(self):

@@ -61,6 +61,11 @@ def option(parser, name, cell):
     return [f"--{name}", *values]
 
 
+def write(path, heading, lines):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([heading, *lines])
+
+
 def read(path):
     """Returns: the rows of a table"""
     try:
@@ -81,7 +86,9 @@ def rows_of(path, table):
     names, number = None, 0
     for cells in table:
         cells = [cell.strip() for cell in cells]
-        if not any(cells) or cells[0].startswith("#"):
+        while cells and not cells[-1]:  # as spreadsheets add
+            cells.pop()
+        if not cells or cells[0].startswith("#"):
             continue
         if names is None:
             names = cells
@@ -154,6 +161,6 @@ def select(rows, shard):
 
 def parser_of(row):
     """Returns: the parser of the command of a row"""
-    if row.command not in command.names() or row.command == "batch":
+    if row.command not in command.names():
         raise Failure(WRONG_USE, f'There is no command "{row.command}" for a row of a table.')
     return command.Parser(row.command, command.load(row.command))

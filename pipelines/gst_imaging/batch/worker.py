@@ -11,9 +11,9 @@ import time
 import traceback
 
 from ..command import NO_RESULT, NOT_WRITTEN, WRONG_USE, Failure, Stopped, explain, flush, held, stop, whole
-from ..job import Busy, NotMade
+from ..job import Busy, Stale
 from . import allocation
-from .run import find, run
+from .run import NotMade, find, run
 
 PR_SET_PDEATHSIG = 1
 FIRST_VICTIM = "1000"  # memory that runs out ends a worker, and not the process that knows of the others
@@ -21,19 +21,17 @@ FIRST_VICTIM = "1000"  # memory that runs out ends a worker, and not the process
 
 def results_of(row, overwrite, problem):
     """Returns: the results of a row, as job.run_all() makes them. problem: why it cannot be written; then it has to be complete"""
-    if not (overwrite or problem):
-        return run(row, False)
+    if not problem:
+        return run(row, overwrite)
     try:
-        return find(row, {})  # to overwrite a complete one would begin a table again at each call
+        return find(row, {})
     except NotMade:
-        if problem:
-            raise Failure(NOT_WRITTEN, problem) from None
-    return run(row, True)
+        raise Failure(NOT_WRITTEN, problem) from None
 
 
 def attempt(row, overwrite, problem):
     """Returns: what becomes of a row"""
-    warnings = []
+    warnings, state = [], "failed"
     try:
         results = results_of(row, overwrite, problem)
         warnings = [sentence for one in results for sentence in one.get("warnings", [])]
@@ -41,6 +39,7 @@ def attempt(row, overwrite, problem):
     except Busy:  # as a worker of a batch that was killed, until it has removed what is half
         return {"state": "busy"}
     except Failure as failure:
+        state = "stale" if isinstance(failure, Stale) else "failed"
         code, sentence, warnings = failure.code, str(failure), failure.result.get("warnings", [])
     except OSError as error:
         code, sentence = explain(error)
@@ -49,7 +48,7 @@ def attempt(row, overwrite, problem):
     except Exception as error:
         traceback.print_exc()
         code, sentence = NO_RESULT, f"gst-imaging {row.command} failed with {type(error).__name__}: {error}."
-    return {"state": "failed", "exit-status": code, "error": sentence, "warnings": warnings}
+    return {"state": state, "exit-status": code, "error": sentence, "warnings": warnings}
 
 
 def work(connection, rows, overwrite):

@@ -4,8 +4,8 @@
 The first line of the table (CSV) names its columns. command: one of gst-imaging that has -o FOLDER; output: that folder; input: what
 the command takes, words as in a shell; arguments: more words. Each other column is an option: mm-per-pixel is --mm-per-pixel, an
 empty cell leaves it out, yes is an option without a value; a column gamma= is the property of this name.
-A row whose output is the result of the same inputs and settings is skipped, so a second call does what is missing. A row that fails
-is a line of JSON on standard output, and the others continue. Several calls may share a table: they claim rows, and a row that
+A row whose output is the result of the same inputs and settings is skipped, so a second call does what is missing, also with
+--overwrite. A row that fails is a line of JSON on standard output, and the others continue. Several calls may share a table: they claim rows, and a row that
 another one works on is waited for.
 """
 import errno
@@ -29,14 +29,16 @@ def add_arguments(parser):
     parser.add_argument("table", metavar="JOBS.csv")
     parser.add_argument("--shard", metavar="I/N", help="every N-th row from the I-th on; I goes from 1 to N")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that work on rows at the same time (1)")
-    parser.add_argument("--overwrite", action="store_true", help="replace results that are damaged or of other inputs or settings")
+    parser.add_argument("--overwrite", action="store_true", help="replace results that are damaged, or of other inputs or "
+                        "settings; complete ones are skipped all the same")
+    parser.find_option("--json").help = "print a line of JSON for each row, and the number of rows at the end"
 
 
 class Log:
     """Counts rows, and writes a line for each that is asked for. needs: of rows.Needs"""
 
     def __init__(self, n, is_all, needs):
-        self.n, self.is_all, self.counts, self.needs = n, is_all, {"made": 0, "complete": 0, "failed": 0}, needs
+        self.n, self.is_all, self.counts, self.needs = n, is_all, {"made": 0, "complete": 0, "stale": 0, "failed": 0}, needs
         self.progress = progress.Progress("batch", "rows", n)
         self.lost = ""  # why standard output cannot be written
 
@@ -60,10 +62,11 @@ class Log:
 
     def take_answer(self, row, answer):
         self.counts[answer["state"]] += 1
-        if answer["state"] == "failed":
+        is_error = answer["state"] in ("stale", "failed")
+        if is_error:
             answer["error"] += self.needs.explain(row)
             self.needs.failed.add(row.number)
-        if self.is_all or answer["state"] == "failed":
+        if self.is_all or is_error:
             progress.clear()
             told = {"row": row.number, "line": row.line, "command": row.command, "output": row.output, "warnings": [], **answer}
             self.write(json.dumps(told))
@@ -79,7 +82,8 @@ class Log:
 
     def sentence(self):
         counts = self.counts
-        return f"{self.done()} of {self.n} rows: {counts['made']} made, {counts['complete']} complete already, {counts['failed']} failed."
+        stale = f"{counts['stale']} stale (--overwrite makes these again), " if counts["stale"] else ""
+        return f"{self.done()} of {self.n} rows: {counts['made']} made, {counts['complete']} complete already, {stale}{counts['failed']} failed."
 
 
 def run(options):
@@ -97,7 +101,7 @@ def run(options):
     result = {"rows": len(chosen), **log.counts}
     if log.lost:
         raise Failure(NOT_WRITTEN, f"{log.sentence()} {log.lost}", result)
-    if log.counts["failed"]:
+    if log.counts["stale"] or log.counts["failed"]:
         raise Failure(NO_RESULT, log.sentence(), result)
     if not options.json:
         say(f"gst-imaging batch: {log.sentence()}")

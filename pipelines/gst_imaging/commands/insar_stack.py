@@ -12,10 +12,11 @@ import os
 import shlex
 
 from .. import job
+from ..batch import rows
 from ..command import UNREADABLE, WRONG_USE, Failure, Parser, load
 from ..report import plots
 from ..sar import network, orbit, series, stack
-from ..sar.arguments import whole
+from ..sar.arguments import read_words, whole
 from ..sar.images import led_of, slc_of
 
 EXAMPLES = [
@@ -77,17 +78,30 @@ def shorten(names, most=8):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def row_of_pair(pair, grid, arguments):
+    """Returns: the arguments of a row of jobs.csv. pair: two PRM files; grid: that of the grid"""
+    return ["--coregistered", "--orbits", *pair, "--grid", grid, *arguments]
+
+
 def split_arguments(more):
     """What gst-imaging insar would refuse in each row is refused now. Returns: the arguments of the rows of images, and of pairs"""
-    given = Parser("insar", load("insar")).parse(["reference", "secondary", "-o", "pair", *more])
+    insar = load("insar")
+    parser = Parser("insar", insar)
+    parser.allow_abbrev = False  # --war would stay in the rows of pairs
+
+    def parse(words):
+        return parser.parse(["reference.PRM", "secondary.PRM", "-o", "pair", *words])
+
+    given = parse(more)
     for name in "coregistered", "orbits", "grid", "pairs":
         if getattr(given, name):
             raise Failure(WRONG_USE, f"--{name} is not for the rows of a stack: insar-stack itself gives them the images and their orbits.")
-    load("insar").check_options(given)
-    properties = given.words[2:]
-    images = ["--slc", "--flatten", "measured", "--looks", *map(str, given.looks), "--taps", str(given.taps),
-              *(["--warp"] if given.warp else []), *properties]
-    return images, [word for word in more if word != "--warp" and word not in properties]
+    (pair,), properties = read_words(given)
+    of_pairs = [word for word in more if word != "--warp" and word not in properties]
+    row = parse(row_of_pair(("reference.PRM", "secondary.PRM"), "grid.PRM", of_pairs))
+    insar.check_options(row)
+    insar.flattening(row, pair)
+    return ["--slc", "--flatten", "measured", "--taps", str(given.taps), *(["--warp"] if given.warp else []), *properties], of_pairs
 
 
 def number_of(scenes, name):
@@ -101,7 +115,7 @@ def grid_before(options, scenes, made):
     """Returns: the name of the grid of the plan that is replaced: images on it need not be made again. None without one"""
     before = job.read_result(options.output) or {}
     name = before.get("grid") if before.get("command") == "insar-stack" else None
-    if name is None or options.grid is not None or not options.overwrite:
+    if name is None or options.grid is not None:
         return None
     if name not in [scene.name for scene in scenes]:
         made.warn(f"The grid of the plan that is replaced was {name}, which is no scene any more. All images have to be made again, with --overwrite.")
@@ -133,7 +147,8 @@ def warn_of_far(made, scenes, pairs):
     far = [(scenes[i], scenes[k]) for i, k in pairs if abs(scenes[k].baseline - scenes[i].baseline) > min(scenes[i].critical, scenes[k].critical)]
     if far:
         one, other = max(far, key=lambda pair: abs(pair[1].baseline - pair[0].baseline))
-        made.warn(f"{len(far)} of {len(pairs)} pairs have a perpendicular baseline above the critical one of {one.critical:.0f} m, beyond which flat "
+        critical = min(one.critical, other.critical)
+        made.warn(f"{len(far)} of {len(pairs)} pairs have a perpendicular baseline above the critical one of {critical:.0f} m, beyond which flat "
                   f"ground is noise: the longest, {one.name} and {other.name}, has {abs(other.baseline - one.baseline):.0f} m. --max-baseline "
                   "leaves such pairs out.")
 
@@ -150,12 +165,13 @@ def write_jobs(made, results, scenes, grid, pairs, arguments):
 
     of_images, of_pairs = arguments
     used = {number for pair in pairs for number in pair} - {grid}
-    stack.write_csv(made.path("images.csv"), [stack.JOBS, *(
-        ["coregister", shlex.join([scenes[grid].path, scenes[i].path]), image(scenes[i]), shlex.join(of_images)] for i in sorted(used))])
-    stack.write_csv(made.path("jobs.csv"), [stack.JOBS, *(
-        ["insar", shlex.join(map(slc, pair)), os.path.join(results, stack.name_of(*pair)),
-         shlex.join(["--coregistered", "--orbits", *(scene.path for scene in pair), "--grid", scenes[grid].path, *of_pairs])]
-        for pair in ((scenes[i], scenes[k]) for i, k in pairs))])
+    heading = ["command", "input", "output", "arguments"]
+    rows.write(made.path("images.csv"), heading, (
+        ["coregister", shlex.join([scenes[grid].path, scenes[i].path]), image(scenes[i]), shlex.join(of_images)] for i in sorted(used)))
+    rows.write(made.path("jobs.csv"), heading, (
+        ["insar", shlex.join(map(slc, pair)), os.path.join(results, f"{pair[0].name}-{pair[1].name}"),
+         shlex.join(row_of_pair([scene.path for scene in pair], scenes[grid].path, of_pairs))]
+        for pair in ((scenes[i], scenes[k]) for i, k in pairs)))
 
 
 def draw_network(made, scenes, pairs):
@@ -190,11 +206,11 @@ def plan(options, made):
     if kept and not options.json:
         print(f"grid {scenes[grid].name}{kept}")
     warn_of_far(made, scenes, pairs)
-    stack.write_csv(made.path("pairs.csv"), [["reference", "secondary", "days", "baseline_m"], *(
+    rows.write(made.path("pairs.csv"), ["reference", "secondary", "days", "baseline_m"], (
         [one.name, other.name, f"{other.day - one.day:.3f}", f"{other.baseline - one.baseline:.2f}"]
-        for one, other in ((scenes[i], scenes[k]) for i, k in pairs))])
-    stack.write_csv(made.path("scenes.csv"), [["name", "date", "days", "baseline_m"], *(
-        [scene.name, scene.date, f"{scene.day - scenes[0].day:.3f}", f"{scene.baseline:.2f}"] for scene in scenes)])
+        for one, other in ((scenes[i], scenes[k]) for i, k in pairs)))
+    rows.write(made.path("scenes.csv"), ["name", "date", "days", "baseline_m"], (
+        [scene.name, scene.date, f"{scene.day - scenes[0].day:.3f}", f"{scene.baseline:.2f}"] for scene in scenes))
     write_jobs(made, results, scenes, grid, pairs, arguments)
     parts = draw_network(made, scenes, pairs)
     return made.finish(scenes=len(scenes), pairs=len(pairs), parts=parts, grid=scenes[grid].name)
@@ -215,7 +231,7 @@ def make_table(options, made):
         lines.append([*pair.cells.values(), pair.state,
                       *(figures.get(name, {}).get("value", "") for name in names), "; ".join(missed)])
     heading = [*found.pairs[0].cells, "state", *names, "beyond its limit"]
-    stack.write_csv(made.path("table.csv"), [heading, *lines])
+    rows.write(made.path("table.csv"), heading, lines)
     made.report.table("Pairs", heading, lines)
     missing = sum(pair.result is None for pair in found.pairs)
     if missing:

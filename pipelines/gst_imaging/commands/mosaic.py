@@ -5,11 +5,11 @@ Rasters: plans. FOLDER gets jobs.csv, a row for each chunk that has data, and mo
 FOLDER --part ROW COLUMN, as a row of jobs.csv calls it, fills one chunk, which is a file: any number of jobs may do so at once.
 FOLDER --cog, as the last job, makes a Cloud Optimized GeoTIFF of them. Samples are float32, NaN where there is no data.
 """
-import csv
 import os
 import shlex
 
 from .. import job, library, mosaic
+from ..batch import rows
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..sar.arguments import whole
 from ..sar.images import files_of
@@ -60,11 +60,8 @@ def plan(options, made):
     mosaic.create(made.path("mosaic.zarr"), grid)
     mosaic.write_plan(made.path(mosaic.PLAN), rasters=options.words, bounds=bounds, grid=vars(grid), overlap=options.overlap,
                       resampling=options.resampling, band=options.band, parts=touched)
-    with open(made.path("jobs.csv"), "w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["command", "input", "part", "output"])
-        for row, column in touched:
-            table.writerow(["mosaic", shlex.quote(options.output), f"{row} {column}", part_folder(options.output, row, column)])
+    rows.write(made.path("jobs.csv"), ["command", "input", "part", "output"], (
+        ["mosaic", shlex.quote(options.output), f"{row} {column}", part_folder(options.output, row, column)] for row, column in touched))
     made.report.figure("chunks with data", len(touched), about="of {} x {}".format(*grid.rows_and_columns()))
     made.report.fact("pixels", f"{grid.width} x {grid.height}")
     return made.finish(chunks=len(touched), width=grid.width, height=grid.height)
@@ -89,9 +86,8 @@ def fill(options, made):
         made.setting(name, told[name])
     made.setting("grid", vars(grid))
     file = mosaic.chunk_file(store, row, column)
-    if os.path.exists(file) and made.is_complete():
+    if made.is_complete(file):
         return made.result
-    made.refuse_to_make()
     made.overwrite |= not os.path.exists(file)  # it says that a chunk is there which is not
     window = grid.window(row, column)
     values = mosaic.compose(rasters, window, grid, told["overlap"], told["resampling"], told["band"])

@@ -32,15 +32,15 @@ def delaunay(points):
 
 
 def middle(scenes):
-    """Returns: the number of the scene whose days and metres to all others are least in sum"""
-    return min(range(len(scenes)), key=lambda i: sum(distance(scenes[i], other) for other in scenes))
+    """Returns: the number of the scene whose squared distances in days and metres to all others are least in sum"""
+    return min(range(len(scenes)), key=lambda i: sum(squared_distance(scenes[i], other) for other in scenes))
 
 
 def star(scenes, centre):
     return [tuple(sorted((centre, i))) for i in range(len(scenes)) if i != centre]
 
 
-def distance(one, other):
+def squared_distance(one, other):
     return (abs(one.day - other.day) * METRES_A_DAY) ** 2 + ((one.baseline or 0) - (other.baseline or 0)) ** 2
 
 

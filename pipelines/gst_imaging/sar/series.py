@@ -172,8 +172,8 @@ def write_gmtsar(stack, made, cells, image):
         file.writelines(lines)
     with open(made.path("scene.tab"), "w", encoding="ascii") as file:
         file.writelines(f"{scene['date']} {scene['days']}\n" for scene in stack.scenes.values())
-    middle = find_ground(stack, cells, image)
+    seen = find_ground(stack, cells, image)
     words = ["sbas", "intf.tab", "scene.tab", str(len(stack.pairs)), str(len(stack.scenes)), str(cells.width), str(cells.height), "-wavelength",
-             image.found["radar_wavelength"], "-incidence", f"{np.nanmedian(middle.incidence):.3f}", "-range", f"{image.range:.0f}"]
+             image.found["radar_wavelength"], "-incidence", f"{np.nanmedian(seen.incidence):.3f}", "-range", f"{image.range:.0f}"]
     with open(made.path("sbas.sh"), "w", encoding="ascii") as file:
         file.write(f"#!/bin/sh\n# in this folder\n{shlex.join(words)}\n")

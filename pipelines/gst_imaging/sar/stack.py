@@ -9,18 +9,6 @@ from ..batch import run
 from ..command import UNREADABLE, Failure
 from .arguments import read_words, stem
 
-JOBS = ["command", "input", "output", "arguments"]
-
-
-def name_of(one, other):
-    return f"{one.name}-{other.name}"
-
-
-def write_csv(path, rows):
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
-
-
 def read_csv(folder, name):
     try:
         with open(os.path.join(folder, name), encoding="utf-8-sig", newline="") as file:
@@ -30,18 +18,39 @@ def read_csv(folder, name):
         raise Failure(UNREADABLE, f"{folder} is no stack: {error.filename}: {error.strerror}.") from error
 
 
+class Images:
+    """The rows of images.csv. hashes: of files by path"""
+
+    def __init__(self, path, hashes):
+        self.needs, self.hashes, self.known = tables.Needs(tables.read(path)), hashes, {}
+
+    def explain(self, path):
+        """Returns: why the image of this path is not that of its row, as a part of a sentence; "" where it is, and without a row"""
+        row = self.needs.maker(path)
+        if row and row.number not in self.known:
+            self.known[row.number] = ""
+            try:
+                run.find(row, self.hashes)
+            except Failure as failure:
+                self.known[row.number] = f"its image {row.output} has to be made first, by images.csv: {failure}"
+        return self.known[row.number] if row else ""
+
+
 class Pair:
     """cells: of pairs.csv; options: of its row in jobs.csv; folder: of its result; result: what its result.json has, None where batch
     would make it; why: what keeps it from being used, empty where nothing was made"""
 
-    def __init__(self, cells, row, options, hashes):
+    def __init__(self, cells, row, options, images):
         self.cells, self.options, self.folder = cells, options, row.output
         self.reference, self.secondary, self.baseline = cells["reference"], cells["secondary"], float(cells["baseline_m"])
         self.result, self.why = None, ""
         if not job.read_result(self.folder):
             return
+        self.why = next(filter(None, map(images.explain, row.paths())), "")
+        if self.why:
+            return
         try:
-            self.result, = run.find(row, hashes)
+            self.result, = run.find(row, images.hashes)
         except Failure as failure:
             self.why = str(failure)
 
@@ -76,19 +85,20 @@ class Stack:
             raise Failure(UNREADABLE, f"{folder} is no stack: jobs.csv has {len(rows)} rows, and pairs.csv {len(pairs)}; a row is gst-imaging"
                                       " insar for one pair. gst-imaging insar-stack writes both.")
         tables.check_outputs(table, rows)
-        self.folder, self.made, self.pairs, hashes = folder, made, [], {}
+        self.folder, self.made, self.pairs = folder, made, []
+        images = Images(os.path.join(folder, "images.csv"), {})
         for row in rows:
             _module, options = run.options_of(row)
             names = pair_of(row, options, table)
             if names not in pairs:
                 raise Failure(UNREADABLE, f"{table}, line {row.line}: pairs.csv has no such pair, or it has two rows: {'-'.join(names)}. "
                                           "gst-imaging insar-stack --overwrite writes both tables again.")
-            self.pairs.append(Pair(pairs.pop(names), row, options, hashes))
+            self.pairs.append(Pair(pairs.pop(names), row, options, images))
         if pairs:
             raise Failure(UNREADABLE, f"{table} has no row of {'-'.join(next(iter(pairs)))}, and pairs.csv has this pair. "
                                       "gst-imaging insar-stack --overwrite writes both tables again.")
         self.options = self.pairs[0].options
-        for name in "jobs.csv", "pairs.csv", "scenes.csv":
+        for name in "images.csv", "jobs.csv", "pairs.csv", "scenes.csv":
             made.input(os.path.join(folder, name), "table")
         for pair in self.pairs:
             if pair.result:
