@@ -81,6 +81,7 @@ class Functions(unittest.TestCase):
         self.assertEqual(self.run_in("dom.js", "return m.ticks(0, 10, 5)"), [0, 2, 4, 6, 8, 10])
         self.assertEqual(self.run_in("dom.js", "return m.ticks(-0.3, 0.32, 6)"), [-0.2, 0, 0.2])
         self.assertEqual(self.run_in("dom.js", "return m.ticks(101, 349, 5)"), [150, 200, 250, 300])
+        self.assertEqual(self.run_in("dom.js", "return m.ticks(-1.6, 1.6, 3)"), [-1, 0, 1])  # steps of 2 would be one
         self.assertEqual(self.run_in("dom.js", "return m.ticks(3, 3, 5)"), [])
 
     def test_quantity_of_a_sample(self):

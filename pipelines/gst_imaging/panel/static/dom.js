@@ -65,7 +65,7 @@ export function prepare(canvas) {
   return context;
 }
 
-// Round steps of 1, 2 or 5 for an axis.
+// Round steps of 1, 2 or 5 for an axis: more than count where only one would be on it.
 export function ticks(low, high, count) {
   const raw = (high - low) / Math.max(count, 1);
   if (!(raw > 0) || !Number.isFinite(raw)) return [];
@@ -73,5 +73,5 @@ export function ticks(low, high, count) {
   const step = unit * [1, 2, 5, 10].find((n) => n * unit >= raw * 0.999);
   const all = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) all.push(Number((i * step).toPrecision(12)));
-  return all;
+  return all.length < 2 ? ticks(low, high, 2 * Math.max(count, 1)) : all;
 }
