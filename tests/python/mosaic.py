@@ -136,6 +136,23 @@ class Mosaic(FolderCase):
         self.assertEqual(self.fill(), {"rows": 4, "made": 1, "complete": 3, "stale": 0, "failed": 0})
         np.testing.assert_array_equal(self.read_chunks(64), self.expected())
 
+    def test_a_chunk_of_other_rasters_stays_without_overwrite(self):
+        self.fill()
+        chunk = self.path("mosaic/mosaic.zarr/mosaic/0.0")
+        with open(chunk, "rb") as file:
+            before = file.read()
+        for path in self.rasters():
+            raster = gdal.Open(path if os.path.isabs(path) else self.path(path), gdal.GA_Update)
+            raster.GetRasterBand(1).WriteArray(raster.ReadAsArray() + 1)
+            raster = None
+        done = run_command("batch", "mosaic/jobs.csv", folder=self.folder)
+        self.assertEqual({json.loads(line)["state"] for line in done.stdout.splitlines()}, {"stale"}, done.stderr)
+        with open(chunk, "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.run_imaging("batch", "mosaic/jobs.csv", "--overwrite")
+        with open(chunk, "rb") as file:
+            self.assertNotEqual(file.read(), before)
+
     def test_another_grid_and_other_systems(self):
         """A plane in metres is a plane in degrees, but for the curvature of the projection."""
         y, x = np.mgrid[:80, :90]

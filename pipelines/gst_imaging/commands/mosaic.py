@@ -89,6 +89,7 @@ def fill(options, made):
     if made.is_complete(file):
         return made.result
     made.overwrite |= not os.path.exists(file)  # it says that a chunk is there which is not
+    made.open()  # refuses to replace another result, whose chunk would be gone
     window = grid.window(row, column)
     values = mosaic.compose(rasters, window, grid, told["overlap"], told["resampling"], told["band"])
     mosaic.write_chunk(store, *window[:2], values)
