@@ -27,13 +27,13 @@ EXAMPLES = [
 
 def add_arguments(parser):
     arguments.add_pairs(parser)
-    whole = arguments.whole
-    parser.add_argument("--looks", nargs=2, type=whole(1, 256), default=(2, 2), metavar=("X", "Y"), help="samples of a cell (2 2)")
-    parser.add_argument("--window", nargs=2, type=whole(1, 63, 2), default=(5, 5), metavar=("X", "Y"),
+    whole_number = arguments.whole_number
+    parser.add_argument("--looks", nargs=2, type=whole_number(1, 256), default=(2, 2), metavar=("X", "Y"), help="samples of a cell (2 2)")
+    parser.add_argument("--window", nargs=2, type=whole_number(1, 63, 2), default=(5, 5), metavar=("X", "Y"),
                         help="cells of the coherence (5 5)")
     parser.add_argument("--shade", choices=["none", "coherence", "amplitude"], default="coherence",
                         help="what dims fringes.png (coherence)")
-    parser.add_argument("--taps", type=whole(4, 32, 2), default=16, help="of the interpolation (16)")
+    parser.add_argument("--taps", type=whole_number(4, 32, 2), default=16, help="of the interpolation (16)")
     parser.add_argument("--warp", action="store_true", help="follow offsets that are no plane: a dense grid is measured in three "
                         "passes, culled, smoothed and filled; keeps range-offsets.npy and azimuth-offsets.npy")
     parser.add_argument("--flatten", choices=["none", "measured"], default="none",

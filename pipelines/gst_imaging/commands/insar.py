@@ -30,10 +30,10 @@ EXAMPLES = [
 
 def add_arguments(parser):
     arguments.add_pairs(parser)
-    whole = arguments.whole
-    parser.add_argument("--looks", nargs=2, type=whole(1, 256), default=(4, 4), metavar=("X", "Y"), help="samples of a cell (4 4)")
-    parser.add_argument("--window", nargs=2, type=whole(1, 63, 2), default=(5, 5), metavar=("X", "Y"), help="cells of the coherence (5 5)")
-    parser.add_argument("--taps", type=whole(4, 32, 2), default=16, help="of the interpolation (16)")
+    whole_number = arguments.whole_number
+    parser.add_argument("--looks", nargs=2, type=whole_number(1, 256), default=(4, 4), metavar=("X", "Y"), help="samples of a cell (4 4)")
+    parser.add_argument("--window", nargs=2, type=whole_number(1, 63, 2), default=(5, 5), metavar=("X", "Y"), help="cells of the coherence (5 5)")
+    parser.add_argument("--taps", type=whole_number(4, 32, 2), default=16, help="of the interpolation (16)")
     parser.add_argument("--warp", action="store_true", help="follow offsets that are no plane, as coregister")
     parser.add_argument("--coregistered", action="store_true", help="the images are in one geometry: no offsets, no resampling")
     parser.add_argument("--flatten", choices=["auto", "none", "measured", "orbit", "dem"], default="auto",

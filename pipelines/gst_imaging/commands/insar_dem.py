@@ -12,7 +12,7 @@ from .. import job, library
 from ..command import NO_RESULT, Failure
 from ..progress import Progress
 from ..sar import geocode, ground, orbit, terrain
-from ..sar.arguments import whole
+from ..sar.arguments import whole_number
 from ..sar.images import files_of, led_of
 
 EXAMPLES = [
@@ -24,7 +24,7 @@ def add_arguments(parser):
     parser.add_argument("dem", metavar="DEM")
     parser.add_argument("image", metavar="IMAGE")
     job.add_arguments(parser)
-    parser.add_argument("--looks", nargs=2, type=whole(1, 256), default=(4, 4), metavar=("X", "Y"), help="samples of a cell, about (4 4)")
+    parser.add_argument("--looks", nargs=2, type=whole_number(1, 256), default=(4, 4), metavar=("X", "Y"), help="samples of a cell, about (4 4)")
 
 
 def add_pictures(report, image, heights, state):

@@ -16,7 +16,7 @@ from ..batch import rows
 from ..command import UNREADABLE, WRONG_USE, Failure, Parser, load
 from ..report import plots
 from ..sar import network, orbit, series, stack
-from ..sar.arguments import read_words, whole
+from ..sar.arguments import read_words, whole_number
 from ..sar.images import led_of, slc_of
 
 EXAMPLES = [
@@ -33,7 +33,7 @@ def add_arguments(parser):
     job.add_arguments(parser)
     parser.add_argument("--network", choices=network.NETWORKS, default="delaunay", help="; ".join(
         f"{name}: {meaning}" for name, meaning in network.NETWORKS.items()) + " (delaunay)")
-    parser.add_argument("--connections", type=whole(1, 1000), default=1, metavar="N", help="of sequential: with the next N scenes (1)")
+    parser.add_argument("--connections", type=whole_number(1, 1000), default=1, metavar="N", help="of sequential: with the next N scenes (1)")
     parser.add_argument("--centre", metavar="NAME", help="of star: the scene; without it the one nearest to all others")
     parser.add_argument("--grid", metavar="NAME", help="the scene whose columns and lines all images get; without it that of the plan "
                         "that --overwrite replaces, the centre of star, or the one nearest to all others")

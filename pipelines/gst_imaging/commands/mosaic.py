@@ -11,7 +11,7 @@ import shlex
 from .. import job, library, mosaic
 from ..batch import rows
 from ..command import UNREADABLE, WRONG_USE, Failure
-from ..sar.arguments import whole
+from ..sar.arguments import whole_number
 from ..sar.images import files_of
 
 EXAMPLES = [
@@ -24,12 +24,12 @@ EXAMPLES = [
 def add_arguments(parser):
     parser.add_argument("words", nargs="+", metavar="RASTER... | FOLDER")
     job.add_arguments(parser)
-    parser.add_argument("--part", nargs=2, type=whole(0, 1 << 20), metavar=("ROW", "COLUMN"), help="fill this chunk of a plan")
+    parser.add_argument("--part", nargs=2, type=whole_number(0, 1 << 20), metavar=("ROW", "COLUMN"), help="fill this chunk of a plan")
     parser.add_argument("--cog", action="store_true", help="make the Cloud Optimized GeoTIFF of a plan whose chunks are complete")
-    parser.add_argument("--chunk", type=whole(16, 1 << 15), default=1024, metavar="N", help="a chunk has N x N pixels (1024)")
+    parser.add_argument("--chunk", type=whole_number(16, 1 << 15), default=1024, metavar="N", help="a chunk has N x N pixels (1024)")
     parser.add_argument("--crs", metavar="CRS", help="coordinate system, as EPSG:32632; that of the first raster")
     parser.add_argument("--pixel", nargs=2, type=float, metavar=("WIDTH", "HEIGHT"), help="in its units; those of the first raster")
-    parser.add_argument("--band", type=whole(1, 1 << 16), default=1, metavar="N", help="of each raster (1)")
+    parser.add_argument("--band", type=whole_number(1, 1 << 16), default=1, metavar="N", help="of each raster (1)")
     parser.add_argument("--overlap", choices=mosaic.OVERLAPS, default="mean", help="; ".join(
         f"{name}: {meaning}" for name, meaning in mosaic.OVERLAPS.items()) + " (mean)")
     parser.add_argument("--resampling", choices=mosaic.RESAMPLING, default="near", help="of rasters on another grid (near)")

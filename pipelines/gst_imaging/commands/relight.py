@@ -9,7 +9,7 @@ import os
 
 from .. import job, library, photographs, shading
 from ..command import UNREADABLE, WRONG_USE, Failure, absent
-from ..sar.arguments import whole
+from ..sar.arguments import whole_number
 
 EXAMPLES = [
     ("coin -o lit --light 180,30 --light 90,20", "coin under a light from the left and one from above, lit000.png and lit001.png"),
@@ -32,7 +32,7 @@ def add_arguments(parser):
     parser.add_argument("--albedo", metavar="FILE", help="the albedo of a file of normals (default: a white surface)")
     parser.add_argument("--light", action="append", type=direction, default=[], metavar="AZIMUTH,ELEVATION",
                         help="degrees: azimuth 0 is from the right, 90 from above, 180 from the left; elevation 90 from the camera")
-    parser.add_argument("--series", type=whole(1, 10000), default=0, metavar="N", help="N pictures with azimuths all around")
+    parser.add_argument("--series", type=whole_number(1, 10000), default=0, metavar="N", help="N pictures with azimuths all around")
     parser.add_argument("--elevation", type=elevation, default=30, help="of --series, in degrees (default: 30)")
     parser.add_argument("--diffuse", type=float, help="strength of the light (default: a bright albedo becomes nearly white)")
     for name, (default, about) in PROPERTIES.items():

@@ -10,7 +10,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure
 from .images import file_of
 
 
-def whole(least, most, step=1):
+def whole_number(least, most, step=1):
     """For argparse, so that a wrong number is refused before hours of work: least, least + step, ..., most."""
     def parse(text):
         try:
