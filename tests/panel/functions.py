@@ -77,6 +77,13 @@ class Functions(unittest.TestCase):
         found = self.run_in("plot.js", f"return {values}.map((v) => m.short(v))")
         self.assertEqual(found, ["0", "12", "1.235", "99999", "1e5", "1e20", "9.996e6", "1e7", "0.04495", "1.25e-4", "-1e-7", "1.345e8"])
 
+    def test_digits_tell_samples_of_the_window_apart(self):
+        header = "{type: 'f32', window: 12, level: 50000}"
+        self.assertEqual(self.run_in("samples.js", f"return [49998.36, 50000.56, 50002.78].map((v) => m.scaled({header}, v, 4))"),
+                         ["49998.4", "50000.6", "50002.8"])
+        self.assertEqual(self.run_in("samples.js", "return m.scaled({type: 'f32', window: 46}, 53.4821, 4)"), "53.48")
+        self.assertEqual(self.run_in("samples.js", "return m.scaled({type: 'f32', window: 0}, 53.4821, 4)"), "53.48")
+
     def test_ticks(self):
         self.assertEqual(self.run_in("dom.js", "return m.ticks(0, 10, 5)"), [0, 2, 4, 6, 8, 10])
         self.assertEqual(self.run_in("dom.js", "return m.ticks(-0.3, 0.32, 6)"), [-0.2, 0, 0.2])

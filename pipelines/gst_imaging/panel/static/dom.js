@@ -28,6 +28,12 @@ export function number(value, digits = 5) {
   return String(Number(value.toPrecision(digits)));
 }
 
+// The digits in which two values differ that are a hundredth of the span apart: least of them, where these do.
+export function digitsWithin(value, span, least = 5) {
+  const needed = Math.ceil(Math.log10((100 * Math.abs(value)) / Math.abs(span)));
+  return Number.isFinite(needed) ? Math.min(Math.max(needed, least), 15) : least;
+}
+
 // Lists of numbers of JSON, which has no NaN and no infinities. null stays: there is no sample.
 const NAMES = { nan: NaN, inf: Infinity, "-inf": -Infinity };
 export function numbers(value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // True samples of a picture as texts, with the quantity and the axes that its header tells.
-import { number, real } from "./dom.js";
+import { digitsWithin, number, real } from "./dom.js";
 
 // The sample at (x, y), undefined while it is not known.
 export function sampleAt(header, x, y) {
@@ -23,16 +23,17 @@ export function channels(header, sample, digits) {
   return [sample].flat().map((s, k) => name(k) + scaled(header, s, digits));
 }
 
-// A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
+// A sample as the number of its quantity, in digits that tell samples of the window apart. One at an end of its range was perhaps cut off there.
 export function scaled(header, sample, digits = 5) {
   const q = header.quantity;
   if (sample === null) return "–";
+  const value = real(q, sample), text = number(value, digitsWithin(value, (q?.scale ?? 1) * header.window, digits));
   // of the camera, where somebody knows its bits
   const top = header.type === "u16" && header.bits ? 2 ** header.bits - 1 : NaN;
-  if (!q || q.scale === undefined) return (sample >= top ? "≥ " : "") + number(sample, digits);
+  if (!q || q.scale === undefined) return (sample >= top ? "≥ " : "") + text;
   const end = { u8: 255, u16: 65535 }[header.type];
   const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
-  return mark + number(real(q, sample), digits);
+  return mark + text;
 }
 
 // Where a sample is along an axis.

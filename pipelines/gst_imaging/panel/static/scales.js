@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What is drawn beside the picture of a view: rulers, and the bar of colours with the window.
 import * as colours from "./colours.js";
-import { colour, number, real, ticks } from "./dom.js";
+import { colour, digitsWithin, number, real, ticks } from "./dom.js";
 import { short } from "./plot.js";
 
 // The numbers along the picture, in samples or in the units of its axes.
@@ -64,7 +64,10 @@ export function colourBar(c, view) {
   c.strokeRect(x - 0.5, inner.y - 0.5, width + 1, inner.height + 1);
   const ends = windowOf(header);
   c.textAlign = "left";
-  const text = (t) => (short(t).length > 6 ? short(t, 3) : short(t)); // it has 44 pixels
+  const text = (t) => { // it has 44 pixels
+    const digits = Math.min(digitsWithin(t, ends[1] - ends[0], 4), 6);
+    return [digits, 5, 4].map((n) => short(t, Math.min(n, digits))).find((fits) => fits.length <= 6) ?? short(t, 3);
+  };
   const label = (t, at) => c.fillText(text(t), x + width + 4, inner.y + inner.height * (1 - at) + 4);
   c.fillStyle = colour("--text");
   label(ends[0], 0);

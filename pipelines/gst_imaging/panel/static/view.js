@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One view: the newest picture of a pad, with zoom, pan, window and level, and true samples.
-import { colour, h, number, options, prepare } from "./dom.js";
+import { colour, digitsWithin, h, number, options, prepare, real } from "./dom.js";
 import { Gestures } from "./gestures.js";
 import { Levels } from "./levels.js";
 import { marks } from "./marks.js";
@@ -346,6 +346,12 @@ export class View extends Plane {
     if (text && this.old.textContent !== text) this.old.textContent = text;
   }
 
+  // The smallest sample and the largest one, as the quantity of the bar
+  #limits({ minimum, maximum, quantity: q }) {
+    const ends = [minimum, maximum].map((v) => real(q, v)).sort((a, b) => a - b);
+    return `${ends.map((v) => number(v, digitsWithin(v, ends[1] - ends[0]))).join(" to ")} ${q?.unit ?? ""}`.trim();
+  }
+
   #read() {
     const header = this.header;
     this.note.hidden = this.host.shown()[0] !== this || !header?.axes?.some((a) => a?.name === "depth" && a.unit === "pixel");
@@ -353,7 +359,7 @@ export class View extends Plane {
     if (header?.filled !== null && header?.filled !== undefined) this.zoomText.textContent += `  ${header.filled} slices`;
     this.foot.classList.toggle("inspects", Boolean(this.hover && header));
     if (!this.hover || !header) {
-      this.readout.textContent = header ? `${number(header.minimum)} to ${number(header.maximum)}, ${this.#frame(header)}` : " ";
+      this.readout.textContent = header ? `${this.#limits(header)}, ${this.#frame(header)}` : " ";
       this.readout.title = this.readout.textContent;
       this.readout.dataset.sample = "";
       return;
