@@ -1338,6 +1338,57 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 panel.states.wait(TIMEOUT)
                 self.assertEqual(settle(9), 3 * dropped)
 
+    def counting(self, description):
+        """Returns: a panel in a thread of its own, and a function that changes its state and waits for a condition. Nothing reads its health"""
+        def to(state, condition=lambda: True):
+            answer = panel.submit(panel.play, state).result(TIMEOUT)
+            with contextlib.suppress(Refusal):  # an error may be in time for the answer
+                answer.result(TIMEOUT)
+            end = time.monotonic() + TIMEOUT
+            while time.monotonic() < end and not (condition() and not panel.states.is_busy()):
+                time.sleep(0.01)
+
+        panel = PanelOf(Gst, GstImaging, Gst.parse_launch(description), "x")
+        thread = threading.Thread(target=panel.run)
+        self.addCleanup(thread.join)
+        self.addCleanup(panel.stop)
+        thread.start()
+        return panel, to
+
+    def frames_of(self, panel):
+        told = panel.submit(panel.health).result(TIMEOUT)
+        return told["frames-in"], told["frames-out"]
+
+    def test_counts_outlast_the_end_of_the_data_and_a_stop(self):
+        """Each pass has as many frames: no count is seen to fall."""
+        np.save(os.path.join(self.folder, "twenty.npy"), np.zeros((20, 48, 64), np.uint8))
+        for between in "paused", "stopped":
+            with self.subTest(between):
+                panel, to = self.counting(f"picturesrc location={self.folder}/twenty.npy ! lapsharpen ! fakesink sync=false")
+                for _ in range(3):
+                    to("playing", lambda: panel.is_at_end)
+                    to(between)
+                self.assertEqual(self.frames_of(panel), (60, 60))
+
+    def test_counts_outlast_an_error(self):
+        panel, to = self.counting("videotestsrc ! video/x-raw,format=GRAY8,width=64,height=48 ! identity error-after=16 ! lapsharpen ! fakesink sync=false")
+        for _ in range(2):
+            to("playing", lambda: panel.state_name == "failed")
+        self.assertEqual(self.frames_of(panel), (30, 30))
+
+    def test_counts_outlast_pauses(self):
+        """Every other frame or so is too late. One may be on its way at the end, or pass while the pipeline pauses."""
+        panel, to = self.counting("videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48,framerate=100/1 ! lapsharpen "
+                                  "! identity sleep-time=20000 ! fakesink sync=true max-lateness=1000000 qos=false")
+        for _ in range(3):
+            to("playing")
+            time.sleep(0.5)
+            to("paused")
+        told = panel.submit(panel.health).result(TIMEOUT)
+        self.assertGreater(told["frames-in"], 30)
+        self.assertGreater(told["dropped"], 10)
+        self.assertAlmostEqual(told["frames-out"] + told["dropped"], told["frames-in"], delta=3)
+
     def test_frames_that_are_not_written_in_time_are_lost(self):
         noise = np.random.RandomState(0).randint(0, 65536, (2, 1024, 1024)).astype(np.uint16)
         np.save(os.path.join(self.folder, "noise.npy"), noise)
