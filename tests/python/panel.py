@@ -1507,13 +1507,28 @@ class Panel(unittest.IsolatedAsyncioTestCase):
 
     def test_cells_that_are_saturated_are_counted(self):
         """Also those without a centroid; a column that nobody has measured is missing."""
-        slopes = np.array([[3, 0], [-3, 0], [100, 100], [0, np.nan]], np.float32)
-        measured = {"fields": ["dx", "dy"], "by-field": False, "values": slopes, "flags": np.array([4, 0, 5, 0], np.uint8)}
+        cells = np.array([[3, 0, 4], [-3, 0, 0], [100, 100, 5], [0, np.nan, 0]], np.float32)
+        measured = {"fields": ["dx", "dy", "flags"], "by-field": False, "values": cells, "flags": cells[:, 2].astype(np.uint8)}
         found = kinds.of("shcentroid").sum_up(measured)
         self.assertEqual(found, {"valid": 2, "rms-dx": 3, "rms-dy": 0, "rms": 3, "mean-dx": 0, "mean-dy": 0, "saturated": 2})
         del measured["flags"]
         self.assertNotIn("saturated", kinds.of("shcentroid").sum_up(measured))
         self.assertEqual(kinds.of("shcentroid").sum_up({**measured, "fields": ["x", "y"]}), {})
+
+    async def test_saturated_cells_are_not_told_where_no_flag_has_them(self):
+        """All of these are: only fields=all says so."""
+        np.save(os.path.join(self.folder, "bright.npy"), np.full((2, 40, 40), 255, np.uint8))
+        for fields, saturated in ("all", 4), ("slopes", None), ("xy", None):
+            with self.subTest(fields):
+                served = self.serve(f"picturesrc location={self.folder}/bright.npy loop=true framerate=20/1 ! "
+                                    f"shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 fields={fields} ! fakesink sync=true")
+                async with aiohttp.ClientSession() as session:
+                    async with session.get(served.root + "/api/results?element=ao") as answer:
+                        told = await answer.json()
+                    async with session.get(served.root + "/metrics") as answer:
+                        page = await answer.text()
+                self.assertEqual(told["summary"].get("saturated"), saturated)
+                self.assertEqual("gst_imaging_result_saturated" in page, saturated is not None)
 
     async def test_requests_behind_one_that_waits_are_limited(self):
         served = self.serve()

@@ -52,7 +52,7 @@ def sum_up_centroids(result):
     found = {"valid": int(valid.sum()), "rms-dx": rms(dx), "rms-dy": rms(dy)}
     found["rms"] = math.hypot(found["rms-dx"], found["rms-dy"]) if dx.size else None
     found["mean-dx"], found["mean-dy"] = (finite(v.mean()) if v.size else None for v in (dx, dy))
-    if has_flags:
+    if has_flags and "flags" in result["fields"]:  # with fields=slopes they are the invalid ones alone
         found["saturated"] = int((flags & SATURATED != 0).sum())
     return found
 
