@@ -1509,22 +1509,25 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         """Also those without a centroid; a column that nobody has measured is missing."""
         cells = np.array([[3, 0, 4], [-3, 0, 0], [100, 100, 5], [0, np.nan, 0]], np.float32)
         measured = {"fields": ["dx", "dy", "flags"], "by-field": False, "values": cells, "flags": cells[:, 2].astype(np.uint8)}
-        found = kinds.of("shcentroid").sum_up(measured)
+        element = Gst.ElementFactory.make("shcentroid")
+        found = kinds.of("shcentroid").sum_up(measured, element)
         self.assertEqual(found, {"valid": 2, "rms-dx": 3, "rms-dy": 0, "rms": 3, "mean-dx": 0, "mean-dy": 0, "saturated": 2})
         del measured["flags"]
-        self.assertNotIn("saturated", kinds.of("shcentroid").sum_up(measured))
-        self.assertEqual(kinds.of("shcentroid").sum_up({**measured, "fields": ["x", "y"]}), {})
+        self.assertNotIn("saturated", kinds.of("shcentroid").sum_up(measured, element))
+        self.assertEqual(kinds.of("shcentroid").sum_up({**measured, "fields": ["x", "y"]}, element), {})
 
     async def test_saturated_cells_are_not_told_where_no_flag_has_them(self):
-        """All of these are: only fields=all says so."""
-        np.save(os.path.join(self.folder, "bright.npy"), np.full((2, 40, 40), 255, np.uint8))
-        for fields, saturated in ("all", 4), ("slopes", None), ("xy", None):
-            with self.subTest(fields):
-                served = self.serve(f"picturesrc location={self.folder}/bright.npy loop=true framerate=20/1 ! "
-                                    f"shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 fields={fields} ! fakesink sync=true")
-                async with aiohttp.ClientSession() as session:
-                    async with session.get(served.root + "/api/results?element=ao") as answer:
-                        told = await answer.json()
+        """All of these are: only fields=all says so, of samples that have a largest one."""
+        for dtype in "uint8", "float32":
+            np.save(os.path.join(self.folder, dtype + ".npy"), np.full((2, 40, 40), 255, dtype))
+        for dtype, settings, saturated in (("uint8", "fields=all", 4), ("uint8", "fields=slopes", None), ("uint8", "fields=xy", None),
+                                           ("uint8", "saturation=-1", None), ("float32", "", None), ("float32", "saturation=255", 4)):
+            with self.subTest(dtype=dtype, settings=settings):
+                served = self.serve(f"picturesrc location={self.folder}/{dtype}.npy loop=true framerate=20/1 ! "
+                                    f"shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 {settings} ! fakesink sync=true")
+                async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws") as ws:
+                    await ws.send_json({"do": "follow", "element": "ao", "follow": True})
+                    told = await receive(ws, lambda m: m["type"] == "results", TIMEOUT)
                     async with session.get(served.root + "/metrics") as answer:
                         page = await answer.text()
                 self.assertEqual(told["summary"].get("saturated"), saturated)
