@@ -1338,6 +1338,57 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 panel.states.wait(TIMEOUT)
                 self.assertEqual(settle(9), 3 * dropped)
 
+    def counting(self, description):
+        """Returns: a panel in a thread of its own, and a function that changes its state and waits for a condition. Nothing reads its health"""
+        def to(state, condition=lambda: True):
+            answer = panel.submit(panel.play, state).result(TIMEOUT)
+            with contextlib.suppress(Refusal):  # an error may be in time for the answer
+                answer.result(TIMEOUT)
+            end = time.monotonic() + TIMEOUT
+            while time.monotonic() < end and not (condition() and not panel.states.is_busy()):
+                time.sleep(0.01)
+
+        panel = PanelOf(Gst, GstImaging, Gst.parse_launch(description), "x")
+        thread = threading.Thread(target=panel.run)
+        self.addCleanup(thread.join)
+        self.addCleanup(panel.stop)
+        thread.start()
+        return panel, to
+
+    def frames_of(self, panel):
+        told = panel.submit(panel.health).result(TIMEOUT)
+        return told["frames-in"], told["frames-out"]
+
+    def test_counts_outlast_the_end_of_the_data_and_a_stop(self):
+        """Each pass has as many frames: no count is seen to fall."""
+        np.save(os.path.join(self.folder, "twenty.npy"), np.zeros((20, 48, 64), np.uint8))
+        for between in "paused", "stopped":
+            with self.subTest(between):
+                panel, to = self.counting(f"picturesrc location={self.folder}/twenty.npy ! lapsharpen ! fakesink sync=false")
+                for _ in range(3):
+                    to("playing", lambda: panel.is_at_end)
+                    to(between)
+                self.assertEqual(self.frames_of(panel), (60, 60))
+
+    def test_counts_outlast_an_error(self):
+        panel, to = self.counting("videotestsrc ! video/x-raw,format=GRAY8,width=64,height=48 ! identity error-after=16 ! lapsharpen ! fakesink sync=false")
+        for _ in range(2):
+            to("playing", lambda: panel.state_name == "failed")
+        self.assertEqual(self.frames_of(panel), (30, 30))
+
+    def test_counts_outlast_pauses(self):
+        """Every other frame or so is too late. One may be on its way at the end, or pass while the pipeline pauses."""
+        panel, to = self.counting("videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48,framerate=100/1 ! lapsharpen "
+                                  "! identity sleep-time=20000 ! fakesink sync=true max-lateness=1000000 qos=false")
+        for _ in range(3):
+            to("playing")
+            time.sleep(0.5)
+            to("paused")
+        told = panel.submit(panel.health).result(TIMEOUT)
+        self.assertGreater(told["frames-in"], 30)
+        self.assertGreater(told["dropped"], 10)
+        self.assertAlmostEqual(told["frames-out"] + told["dropped"], told["frames-in"], delta=3)
+
     def test_frames_that_are_not_written_in_time_are_lost(self):
         noise = np.random.RandomState(0).randint(0, 65536, (2, 1024, 1024)).astype(np.uint16)
         np.save(os.path.join(self.folder, "noise.npy"), noise)
@@ -1456,13 +1507,31 @@ class Panel(unittest.IsolatedAsyncioTestCase):
 
     def test_cells_that_are_saturated_are_counted(self):
         """Also those without a centroid; a column that nobody has measured is missing."""
-        slopes = np.array([[3, 0], [-3, 0], [100, 100], [0, np.nan]], np.float32)
-        measured = {"fields": ["dx", "dy"], "by-field": False, "values": slopes, "flags": np.array([4, 0, 5, 0], np.uint8)}
-        found = kinds.of("shcentroid").sum_up(measured)
+        cells = np.array([[3, 0, 4], [-3, 0, 0], [100, 100, 5], [0, np.nan, 0]], np.float32)
+        measured = {"fields": ["dx", "dy", "flags"], "by-field": False, "values": cells, "flags": cells[:, 2].astype(np.uint8)}
+        element = Gst.ElementFactory.make("shcentroid")
+        found = kinds.of("shcentroid").sum_up(measured, element)
         self.assertEqual(found, {"valid": 2, "rms-dx": 3, "rms-dy": 0, "rms": 3, "mean-dx": 0, "mean-dy": 0, "saturated": 2})
         del measured["flags"]
-        self.assertNotIn("saturated", kinds.of("shcentroid").sum_up(measured))
-        self.assertEqual(kinds.of("shcentroid").sum_up({**measured, "fields": ["x", "y"]}), {})
+        self.assertNotIn("saturated", kinds.of("shcentroid").sum_up(measured, element))
+        self.assertEqual(kinds.of("shcentroid").sum_up({**measured, "fields": ["x", "y"]}, element), {})
+
+    async def test_saturated_cells_are_not_told_where_no_flag_has_them(self):
+        """All of these are: only fields=all says so, of samples that have a largest one."""
+        for dtype in "uint8", "float32":
+            np.save(os.path.join(self.folder, dtype + ".npy"), np.full((2, 40, 40), 255, dtype))
+        for dtype, settings, saturated in (("uint8", "fields=all", 4), ("uint8", "fields=slopes", None), ("uint8", "fields=xy", None),
+                                           ("uint8", "saturation=-1", None), ("float32", "", None), ("float32", "saturation=255", 4)):
+            with self.subTest(dtype=dtype, settings=settings):
+                served = self.serve(f"picturesrc location={self.folder}/{dtype}.npy loop=true framerate=20/1 ! "
+                                    f"shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 {settings} ! fakesink sync=true")
+                async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws") as ws:
+                    await ws.send_json({"do": "follow", "element": "ao", "follow": True})
+                    told = await receive(ws, lambda m: m["type"] == "results", TIMEOUT)
+                    async with session.get(served.root + "/metrics") as answer:
+                        page = await answer.text()
+                self.assertEqual(told["summary"].get("saturated"), saturated)
+                self.assertEqual("gst_imaging_result_saturated" in page, saturated is not None)
 
     async def test_requests_behind_one_that_waits_are_limited(self):
         served = self.serve()

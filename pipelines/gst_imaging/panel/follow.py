@@ -83,7 +83,7 @@ class Follower:
 
     def measured(self, tap, buffer, result, now):
         """Of each frame that is read. Returns: a message, once in PERIOD"""
-        summary, frame = self.element.kind.sum_up(result), result.get("frame")
+        summary, frame = self.element.kind.sum_up(result, self.element.element), result.get("frame")
         if frame is None or frame != self.frame or tap is self.tap:  # else it has passed another pad
             missed = max(0, frame - self.frame - 1) if None not in (frame, self.frame) else 0
             for spread in self.between, self.scraped:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How a pipeline does: the counters of its elements, as JSON and for Prometheus."""
+import threading
 import time
 
 COUNTS = ("frames", "lost-frames", "frames-missing", "bytes-uploaded", "bytes-downloaded", "bytes-copied", "replans")
@@ -27,9 +28,10 @@ def of_sink(element):
 
 
 class Counters:
-    """Counts that do not fall: a sink counts from 0 again after a pause."""
+    """Counts that do not fall: a sink counts from 0 again after a pause or a flush, other elements after a stop."""
 
     def __init__(self):
+        self.lock = threading.Lock()
         self.all = {}  # by name: what was counted before, and the count now
         self.frames, self.since = None, None
 
@@ -62,20 +64,26 @@ def hint(panel):
     return f"The pipeline plays, but no frame has passed for {silent:.0f} s." if silent else None
 
 
+def count(panel):
+    """From any thread: before and after whatever resets the counts of elements. Returns: the counts of read() but those of leaky queues"""
+    total = panel.counters.count
+    with panel.counters.lock:  # a number from before a reset is not counted after one from behind it
+        ours = [of_element(e) for e in panel.elements.values() if e.ours and e.element.find_property("stats") and e.element.srcpads]
+        sinks = [{"name": e.name, "frames": total((e.name, 0), shown), "dropped": total((e.name, 1), late)}
+                 for e in panel.elements.values() if not e.element.srcpads for shown, late in [of_sink(e.element)]]
+        counts = [e for e in ours if "frames" in e]
+        shown = max((s["frames"] for s in sinks), default=0)  # a frame may reach several sinks
+        taken = total("in", counts[0]["frames"]) if counts else shown
+        lost, missing = (sum(e.get(name, 0) for e in counts) for name in ("lost-frames", "frames-missing"))
+        if panel.is_camera():  # they came, and could not be taken; those of files never were
+            lost, missing = lost + missing, 0
+        return {"elements": counts, "sinks": sinks, "frames-in": taken, "frames-out": shown,
+                "dropped": total("lost", lost) + sum(s["dropped"] for s in sinks), "missing": total("missing", missing)}
+
+
 def read(panel):
-    count = panel.counters.count
-    ours = [of_element(e) for e in panel.elements.values() if e.ours and e.element.find_property("stats") and e.element.srcpads]
-    sinks = [{"name": e.name, "frames": count((e.name, 0), shown), "dropped": count((e.name, 1), late)}
-             for e in panel.elements.values() if not e.element.srcpads for shown, late in [of_sink(e.element)]]
-    counts = [e for e in ours if "frames" in e]
-    shown = max((s["frames"] for s in sinks), default=0)  # a frame may reach several sinks
-    taken = count("in", counts[0]["frames"]) if counts else shown
-    lost, missing = (sum(e.get(name, 0) for e in counts) for name in ("lost-frames", "frames-missing"))
-    if panel.is_camera():  # they came, and could not be taken; those of files never were
-        lost, missing = lost + missing, 0
-    return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), "elements": counts,
-            "sinks": sinks, "frames-in": taken, "frames-out": shown,
-            "dropped": count("lost", lost) + panel.leaks.count() + sum(s["dropped"] for s in sinks), "missing": count("missing", missing),
+    counts = count(panel)
+    return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), **counts, "dropped": counts["dropped"] + panel.leaks.count(),
             "warnings": panel.messages.n_warnings, "errors": panel.messages.n_errors,
             "hint": hint(panel)}
 

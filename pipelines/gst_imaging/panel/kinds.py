@@ -30,7 +30,7 @@ def rms(values):
     return finite(np.sqrt(np.mean((values - values.mean()) ** 2))) if values.size else None
 
 
-def means(result):
+def means(result, _element):
     found = {}
     for name in result["fields"]:
         values = column(result, name)
@@ -39,7 +39,16 @@ def means(result):
     return found
 
 
-def sum_up_centroids(result):
+def flags_saturated(shcentroid):
+    """Whether it can flag a cell as saturated: not after saturation=-1, and float32 has no largest sample of its own"""
+    saturation = shcentroid.get_property("saturation")
+    if saturation or shcentroid.get_property("bit-depth"):
+        return saturation >= 0
+    caps = shcentroid.get_static_pad("sink").get_current_caps()
+    return not caps or caps.get_structure(0).get_name() != "other/tensors"
+
+
+def sum_up_centroids(result, element):
     flags = result.get("flags")
     dx, dy = column(result, "dx"), column(result, "dy")
     if dx is None:
@@ -52,7 +61,7 @@ def sum_up_centroids(result):
     found = {"valid": int(valid.sum()), "rms-dx": rms(dx), "rms-dy": rms(dy)}
     found["rms"] = math.hypot(found["rms-dx"], found["rms-dy"]) if dx.size else None
     found["mean-dx"], found["mean-dy"] = (finite(v.mean()) if v.size else None for v in (dx, dy))
-    if has_flags:
+    if has_flags and "flags" in result["fields"] and flags_saturated(element):  # with fields=slopes they are the invalid ones alone
         found["saturated"] = int((flags & SATURATED != 0).sum())
     return found
 
@@ -63,7 +72,7 @@ def patches(result):
     return np.stack(parts, -1) if all(part is not None for part in parts) else None
 
 
-def sum_up_offsets(result):
+def sum_up_offsets(result, _element):
     found, rows = {"row": int(result["frame"]), "patches": int(result["values"].shape[0])}, patches(result)
     if rows is not None:
         good = np.isfinite(rows).all(-1)
@@ -78,7 +87,7 @@ class Kind:
     results: typing.Optional[str] = None  # id of the results, until some arrive
     plots: tuple = ("Plot", "Table")
     first: tuple = ("time-p50", "time-p99")  # columns that are plotted first, else the first one
-    sum_up: typing.Callable = means
+    sum_up: typing.Callable = means  # of results, and the element of GStreamer that measured them
     arrows: typing.Optional[str] = None
     invalid: int = 0  # bits of the flags of a cell without a value
     field: typing.Optional[typing.Callable] = None  # rows of a frame: all frames of a pass are read, and are one field

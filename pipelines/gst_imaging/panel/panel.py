@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A pipeline with what a panel knows of it. All of it runs in one thread, `run()`, but `submit()`.
+"""A pipeline with what a panel knows of it. All of it runs in one thread, `run()`, but `submit()`, and the counting around a change of state.
 
 No function of this package runs in a thread of the pipeline: messages are taken from the bus, properties are compared.
 """
@@ -63,8 +63,8 @@ class Panel:
         self.state_name, self.is_live = "stopped", False
         self.camera = camera or any(element.is_connection() for element in self.elements.values())
         self.begin = time.monotonic()
-        self.states, self.kept = States(Gst, pipeline), Kept(self)
         self.counters = health.Counters()
+        self.states, self.kept = States(Gst, pipeline, lambda: health.count(self)), Kept(self)
         self.leaks = Leaks(GstImaging.Tap, [element.element for element in self.elements.values()], self.states)
         self.n_failures, self.has_stopped = 0, True
         self.rate = Rate()
@@ -185,7 +185,10 @@ class Panel:
 
     def flush_to(self, place):
         """place: in ns. Returns: whether the source can seek"""
-        return self.leaks.seek(lambda: self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, place))
+        health.count(self)  # a flush resets the counts of sinks
+        could_seek = self.leaks.seek(lambda: self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, place))
+        health.count(self)
+        return could_seek
 
     def is_camera(self):
         """Whether the frames are of now: they come from a camera, or over a connection"""

@@ -64,7 +64,7 @@ def read(buffer, element, field, whole=True):
     """element: an Element. field: a Field, of all its buffers. whole: whether the message has it. Returns: the message of this buffer; None
     where the element did not measure it"""
     result = metadata.results(buffer, element.name)
-    return message_of(buffer, element, result, element.kind.sum_up(result), field, whole) if result else None
+    return message_of(buffer, element, result, element.kind.sum_up(result, element.element), field, whole) if result else None
 
 
 def message_of(buffer, element, result, summary, field, whole=True):

@@ -9,8 +9,9 @@ PATIENCE = 3  # seconds for the end of a pipeline
 
 
 class States:
-    def __init__(self, Gst, pipeline):
-        self.Gst, self.pipeline = Gst, pipeline
+    def __init__(self, Gst, pipeline, count):
+        """count(): is called before and after each change, which may reset the counts of elements"""
+        self.Gst, self.pipeline, self.count = Gst, pipeline, count
         self.wanted, self.done = queue.Queue(), queue.Queue()
         self.since = None  # when the change began that is not complete
         self.n_open = self.n_emptied = 0  # n_emptied: changes after which nothing waits in the pipeline
@@ -20,7 +21,9 @@ class States:
     def run(self):
         while True:
             state, then = self.wanted.get()
+            self.count()  # here, not when the change is asked for: it may have waited for another one
             result = self.pipeline.set_state(state)
+            self.count()
             self.done.put((then, result))
 
     def set(self, state, then=lambda result: None):
