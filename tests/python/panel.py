@@ -657,6 +657,31 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="set", element="ao", values={"find-grid-location": os.path.join(self.data, "grid.npy")})
             self.assertTrue(reply["ok"], reply)
 
+    async def test_undo_replaces_files_on_request_alone(self):
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
+        path = os.path.join(self.data, "grid.npy")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for value in path, "":
+                self.assertTrue((await ask(ws, do="set", element="ao", values={"find-grid-location": value}))["ok"])
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("precious")
+            reply = await ask(ws, do="undo")
+            self.assertEqual((reply["ok"], reply.get("status"), reply.get("exists")), (False, 409, True), reply)
+            reply = await ask(ws, do="undo", replace=True)  # the step is still there
+            self.assertEqual([step["value"] for step in reply["result"]["undone"]], [path])
+
+    async def test_undo_sets_a_path_of_the_command_line_back(self):
+        first = os.path.join(self.folder, "first.npy")  # not below --files
+        served = self.serve(f"picturesrc location={self.folder}/in.npy ! picturesink name=p location={first}", "--paused")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="pipeline", state="stopped")
+            self.assertTrue((await ask(ws, do="set", element="p", values={"location": "a.npy"}))["ok"])
+            reply = await ask(ws, do="undo")
+            self.assertEqual(reply.get("exists"), os.path.exists(first) or None, reply)
+            if not reply["ok"]:
+                reply = await ask(ws, do="undo", replace=True)
+            self.assertEqual([step["value"] for step in reply["result"]["undone"]], [first])
+
     def test_a_folder_that_cannot_be_listed_is_refused(self):
         """The superuser can list all: the error is that of the test."""
         files = Files([self.data])

@@ -191,7 +191,7 @@ class Server:
             "preset-save": (lambda name: self.do(p.changes.save, name), (("name", str, ...),), False),
             "preset-load": (lambda name: self.do(p.changes.load, name), (("name", str, ...),), False),
             "preset-delete": (lambda name: self.do(p.changes.delete, name), (("name", str, ...),), False),
-            "undo": (lambda: self.do(p.changes.undo), (), False),
+            "undo": (lambda replace: self.do(p.changes.undo, replace), (("replace", bool, False),), False),
             "record": (lambda *a: self.do(p.recordings.start, *a), (("pad", str, ...), ("path", str, ...), ("frames", object, 0), ("replace", bool, False)), False),
             "record-stop": (self.record_stop, (), False),
             "snapshot": (self.snapshot, (("pad", str, ...), ("path", str, ...), ("replace", bool, False)), False),
