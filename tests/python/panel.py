@@ -584,6 +584,8 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="snapshot", pad="sharp.src", path="t%03d.npy")
             self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
             self.assertTrue(os.path.exists(reply["result"]["path"]))
+            reply = await ask(ws, do="snapshot", pad="sharp.src", path="u%020d.npy")
+            self.assertTrue(os.path.exists(reply["result"]["path"]), reply)
 
     async def test_flags_beside_a_recording_are_replaced_on_request_alone(self):
         """Of slopes, whose flags picturesink writes to a file of their own. Pictures have none."""
@@ -644,7 +646,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                         self.assertEqual((reply["ok"], reply.get("status"), reply.get("exists", False)), (False, status, status == 409), reply)
             reply = await ask(ws, do="call", element="ao", action="capture-reference", arguments=[2, "march.npy"], replace=1)
             self.assertEqual(reply["status"], 400)
-            for path in ".x.npy", "s%5d.png":
+            for path in ".x.npy", "s%5d.png", "s%021d.png", "s%099d.png":
                 self.assertFalse((await ask(ws, do="snapshot", pad="ao.src", path=path, replace=True))["ok"])
             for name in "march.npy", "grid.npy", ".bashrc":
                 with open(os.path.join(self.data, name), encoding="utf-8") as file:
