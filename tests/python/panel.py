@@ -1228,6 +1228,23 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(os.listdir(self.data), [], number)
         self.assertEqual(found, 3)
 
+    def test_folders_of_a_panel_that_was_killed_are_removed(self):
+        np.zeros((10, 48, 64), np.uint16).tofile(os.path.join(self.folder, "scan.raw"))
+        temporary = os.path.join(self.folder, "temporary")
+        os.mkdir(temporary)
+        words = ("view", os.path.join(self.folder, "scan.raw"), "--samples", "64", "--lines", "48")
+        killed, other = (Served(self.folder, *words, env={"TMPDIR": temporary}) for _ in range(2))
+        self.addCleanup(other.end)
+        both = set(os.listdir(temporary))
+        self.assertEqual(len(both), 2)
+        killed.process.kill()
+        killed.process.communicate(timeout=TIMEOUT)
+        third = Served(self.folder, *words, env={"TMPDIR": temporary})
+        left = set(os.listdir(temporary))
+        third.end()
+        self.assertEqual((len(left), len(left & both)), (2, 1))
+        self.assertEqual(len(os.listdir(temporary)), 1)  # of the one that runs
+
     def test_a_closed_output_is_no_traceback(self):
         process = subprocess.Popen([sys.executable, "-m", "gst_imaging", "panel", "fakesrc ! fakesink"], preexec_fn=lambda: os.close(1),
                                    env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")}, stderr=subprocess.PIPE, text=True)
