@@ -1917,6 +1917,28 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await log(lambda: handler._handle_request(None, 0, answer)), [])
         self.assertIn("Traceback", "".join(await log(of_the_program)))
 
+    async def test_a_client_that_goes_before_its_websocket_stands(self):
+        served = self.serve()  # its end looks for tracebacks
+        for _ in range(60):
+            with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as client:
+                client.sendall(UPGRADE.encode() + b"\r\n")
+            await asyncio.sleep(0.02)
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_a_ping_to_a_client_that_has_gone_is_no_traceback(self):
+        server = Server(unittest.mock.Mock(health=lambda: {}))
+        server.start()
+        self.addCleanup(server.stop)
+        with self.assertLogs("asyncio", logging.ERROR) as told:
+            for error in ConnectionResetError("Cannot write to closing transport"), ValueError("of the program"):
+                task = asyncio.get_running_loop().create_future()
+                task.set_exception(error)
+                del task
+                gc.collect()
+        self.assertEqual(len(told.output), 1, told.output)
+        self.assertIn("of the program", told.output[0])
+
     async def test_what_is_no_http_is_no_traceback(self):
         served = self.serve()  # its end looks for tracebacks
         for text in ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "\x16\x03\x01\x02", "GET /" + "a" * 20000 + " HTTP/1.1\r\n\r\n",
