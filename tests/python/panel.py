@@ -584,6 +584,8 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="snapshot", pad="sharp.src", path="t%03d.npy")
             self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
             self.assertTrue(os.path.exists(reply["result"]["path"]))
+            reply = await ask(ws, do="snapshot", pad="sharp.src", path="u%020d.npy")
+            self.assertTrue(os.path.exists(reply["result"]["path"]), reply)
 
     async def test_flags_beside_a_recording_are_replaced_on_request_alone(self):
         """Of slopes, whose flags picturesink writes to a file of their own. Pictures have none."""
@@ -644,7 +646,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                         self.assertEqual((reply["ok"], reply.get("status"), reply.get("exists", False)), (False, status, status == 409), reply)
             reply = await ask(ws, do="call", element="ao", action="capture-reference", arguments=[2, "march.npy"], replace=1)
             self.assertEqual(reply["status"], 400)
-            for path in ".x.npy", "s%5d.png":
+            for path in ".x.npy", "s%5d.png", "s%021d.png", "s%099d.png":
                 self.assertFalse((await ask(ws, do="snapshot", pad="ao.src", path=path, replace=True))["ok"])
             for name in "march.npy", "grid.npy", ".bashrc":
                 with open(os.path.join(self.data, name), encoding="utf-8") as file:
@@ -656,6 +658,31 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             # the same value again is no question
             reply = await ask(ws, do="set", element="ao", values={"find-grid-location": os.path.join(self.data, "grid.npy")})
             self.assertTrue(reply["ok"], reply)
+
+    async def test_undo_replaces_files_on_request_alone(self):
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
+        path = os.path.join(self.data, "grid.npy")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for value in path, "":
+                self.assertTrue((await ask(ws, do="set", element="ao", values={"find-grid-location": value}))["ok"])
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("precious")
+            reply = await ask(ws, do="undo")
+            self.assertEqual((reply["ok"], reply.get("status"), reply.get("exists")), (False, 409, True), reply)
+            reply = await ask(ws, do="undo", replace=True)  # the step is still there
+            self.assertEqual([step["value"] for step in reply["result"]["undone"]], [path])
+
+    async def test_undo_sets_a_path_of_the_command_line_back(self):
+        first = os.path.join(self.folder, "first.npy")  # not below --files
+        served = self.serve(f"picturesrc location={self.folder}/in.npy ! picturesink name=p location={first}", "--paused")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="pipeline", state="stopped")
+            self.assertTrue((await ask(ws, do="set", element="p", values={"location": "a.npy"}))["ok"])
+            reply = await ask(ws, do="undo")
+            self.assertEqual(reply.get("exists"), os.path.exists(first) or None, reply)
+            if not reply["ok"]:
+                reply = await ask(ws, do="undo", replace=True)
+            self.assertEqual([step["value"] for step in reply["result"]["undone"]], [first])
 
     def test_a_folder_that_cannot_be_listed_is_refused(self):
         """The superuser can list all: the error is that of the test."""
@@ -1200,6 +1227,23 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertNotIn("Traceback", errors)
             self.assertEqual(os.listdir(self.data), [], number)
         self.assertEqual(found, 3)
+
+    def test_folders_of_a_panel_that_was_killed_are_removed(self):
+        np.zeros((10, 48, 64), np.uint16).tofile(os.path.join(self.folder, "scan.raw"))
+        temporary = os.path.join(self.folder, "temporary")
+        os.mkdir(temporary)
+        words = ("view", os.path.join(self.folder, "scan.raw"), "--samples", "64", "--lines", "48")
+        killed, other = (Served(self.folder, *words, env={"TMPDIR": temporary}) for _ in range(2))
+        self.addCleanup(other.end)
+        both = set(os.listdir(temporary))
+        self.assertEqual(len(both), 2)
+        killed.process.kill()
+        killed.process.communicate(timeout=TIMEOUT)
+        third = Served(self.folder, *words, env={"TMPDIR": temporary})
+        left = set(os.listdir(temporary))
+        third.end()
+        self.assertEqual((len(left), len(left & both)), (2, 1))
+        self.assertEqual(len(os.listdir(temporary)), 1)  # of the one that runs
 
     def test_a_closed_output_is_no_traceback(self):
         process = subprocess.Popen([sys.executable, "-m", "gst_imaging", "panel", "fakesrc ! fakesink"], preexec_fn=lambda: os.close(1),
@@ -1941,6 +1985,28 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         handler._request_handler = None  # as connection_lost leaves it
         self.assertEqual(await log(lambda: handler._handle_request(None, 0, answer)), [])
         self.assertIn("Traceback", "".join(await log(of_the_program)))
+
+    async def test_a_client_that_goes_before_its_websocket_stands(self):
+        served = self.serve()  # its end looks for tracebacks
+        for _ in range(60):
+            with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as client:
+                client.sendall(UPGRADE.encode() + b"\r\n")
+            await asyncio.sleep(0.02)
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_a_ping_to_a_client_that_has_gone_is_no_traceback(self):
+        server = Server(unittest.mock.Mock(health=lambda: {}))
+        server.start()
+        self.addCleanup(server.stop)
+        with self.assertLogs("asyncio", logging.ERROR) as told:
+            for error in ConnectionResetError("Cannot write to closing transport"), ValueError("of the program"):
+                task = asyncio.get_running_loop().create_future()
+                task.set_exception(error)
+                del task
+                gc.collect()
+        self.assertEqual(len(told.output), 1, told.output)
+        self.assertIn("of the program", told.output[0])
 
     async def test_what_is_no_http_is_no_traceback(self):
         served = self.serve()  # its end looks for tracebacks

@@ -87,7 +87,8 @@ class Changes:
     def compare(self, a=None, b=None):
         return {"differences": compare(*(self.presets.get(name) if name else self.settings() for name in (a, b)))}
 
-    def undo(self):
+    def undo(self, replace=False):
+        """replace: as of set(). Nothing is set back unless all of a step can be"""
         if not self.steps:
             raise Refusal(409, "There is nothing to undo.")
         done = self.steps[-1]
@@ -95,7 +96,10 @@ class Changes:
         for element, key, _value, reason in wanted:
             if reason:
                 raise Refusal(409, f"{element}.{key} cannot be set back now. {reason}")
-        self.put([change[:3] for change in wanted])
+        check, before = self.panel.known_path_check(replace), dict(done)
+        for element, key, value, _reason in wanted:
+            self.panel.elements[element].check(key, value, check, before[element])
+        self.put([change[:3] for change in wanted], check)
         self.steps.pop()
         self.tell()
         return {"undone": [{"element": e, "property": p, "value": v} for e, values in done for p, v in values.items()]}

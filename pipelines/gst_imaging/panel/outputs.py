@@ -5,7 +5,7 @@ import re
 
 from .refusal import Refusal
 
-NUMBER = "%(0[0-9]{1,2})?d"
+NUMBER = "%(0(?:[01]?[0-9]|20))?d"  # picturesink writes 20 digits at most
 
 
 def used_by(elements):
@@ -48,7 +48,7 @@ def check_name(base):
     if base.startswith("."):
         raise Refusal(403, f"{base} is a hidden file: choose a name without a point at its beginning.")
     if re.search("%[-+ #0-9.]*[diu]", re.sub(NUMBER, "", base)):
-        raise Refusal(400, f"{base} has a number that is neither %d nor %0Nd, such as %05d.")
+        raise Refusal(400, f"{base} has a number that is neither %d nor %0Nd, such as %05d, with 20 digits at most.")
 
 
 def existing(path, has_flags=False):

@@ -5,6 +5,7 @@ No function of this package runs in a thread of the pipeline: messages are taken
 """
 import concurrent.futures
 import contextlib
+import os
 import queue
 import time
 
@@ -307,6 +308,15 @@ class Panel:
             """Returns: the path of a file; what an element writes is none that is in use, or that nobody wants to replace"""
             path = self.files.check(name)
             return self.check_new(self.check_output(path, writer, own), replace) if writer else path
+
+        return check
+
+    def known_path_check(self, replace=False):
+        """Returns: as path_check(), of paths that were set before: those of the command line may be outside the folders of --files"""
+        def check(name, writer=None, own=()):
+            if writer:
+                self.check_new(self.check_output(os.path.realpath(name), writer, own), replace)
+            return name
 
         return check
 

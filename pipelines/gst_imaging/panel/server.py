@@ -36,6 +36,8 @@ def is_no_lost_connection(record):
     kind, _error, trace = record.exc_info or (None, None, None)
     while trace and trace.tb_next:
         trace = trace.tb_next
+    if kind and issubclass(kind, ConnectionError):  # as a WebSocket answers to its first request, or to a ping
+        return False
     if kind is web.RequestPayloadError:  # the answer has been sent; what is left of the body cannot be read
         return False
     if kind and issubclass(kind, HttpProcessingError):  # no HTTP: the stranger has got a 400
@@ -106,7 +108,8 @@ class Server:
                         web.get("/ws", self.websocket), web.get("/api/picture", self.picture),
                         web.get("/api/{command}", self.get), web.post("/api/{command}", self.post),
                         web.get("/static/{name:[A-Za-z0-9_.-]+}", self.static)])
-        logging.getLogger("aiohttp.server").addFilter(is_no_lost_connection)
+        for logger in "aiohttp.server", "asyncio":  # a ping is a task that nobody waits for
+            logging.getLogger(logger).addFilter(is_no_lost_connection)
         self.runner = runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, lingering_time=LINGER, handle_signals=False,
                                              auto_decompress=False)  # not before anybody has asked who sends it
         await runner.setup()
@@ -191,7 +194,7 @@ class Server:
             "preset-save": (lambda name: self.do(p.changes.save, name), (("name", str, ...),), False),
             "preset-load": (lambda name: self.do(p.changes.load, name), (("name", str, ...),), False),
             "preset-delete": (lambda name: self.do(p.changes.delete, name), (("name", str, ...),), False),
-            "undo": (lambda: self.do(p.changes.undo), (), False),
+            "undo": (lambda replace: self.do(p.changes.undo, replace), (("replace", bool, False),), False),
             "record": (lambda *a: self.do(p.recordings.start, *a), (("pad", str, ...), ("path", str, ...), ("frames", object, 0), ("replace", bool, False)), False),
             "record-stop": (self.record_stop, (), False),
             "snapshot": (self.snapshot, (("pad", str, ...), ("path", str, ...), ("replace", bool, False)), False),

@@ -38,7 +38,7 @@ function shown(value) {
 }
 
 // Asks before a file is replaced. Resolves with the result.
-async function askToReplace(host, command, values) {
+export async function askToReplace(host, command, values) {
   try {
     return await host.link.ask(command, values);
   } catch (error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The page: what the server tells goes to the views, controls, results and health; buttons and keys go to the server.
 import * as colours from "./colours.js";
-import { Controls } from "./controls.js";
+import { Controls, askToReplace } from "./controls.js";
 import { ask, askName, confirm, FilePicker, frame } from "./files.js";
 import { h, number, options, seconds } from "./dom.js";
 import { Health, Messages } from "./health.js";
@@ -91,7 +91,7 @@ function toast(text, bad = false) {
 
 async function run(command, values, done) {
   try {
-    const result = await link.ask(command, values);
+    const result = await askToReplace({ link }, command, values);
     done?.(result);
     return result;
   } catch (error) {
