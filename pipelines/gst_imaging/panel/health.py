@@ -68,13 +68,16 @@ def count(panel):
     """From any thread: before and after whatever resets the counts of elements. Returns: the counts of read() but those of leaky queues"""
     total = panel.counters.count
     with panel.counters.lock:  # a number from before a reset is not counted after one from behind it
-        ours = [of_element(e) for e in panel.elements.values() if e.ours and e.element.find_property("stats") and e.element.srcpads]
         sinks = [{"name": e.name, "frames": total((e.name, 0), shown), "dropped": total((e.name, 1), late)}
                  for e in panel.elements.values() if not e.element.srcpads for shown, late in [of_sink(e.element)]]
-        counts = [e for e in ours if "frames" in e]
+        ours = [e for e in panel.elements.values() if e.ours and e.element.find_property("stats") and e.element.srcpads]
+        # a stopped element keeps its counts until its next start, which is over in PAUSED: the state is read before the counts
+        told = [(e.element.get_state(0).state > panel.Gst.State.READY, of_element(e)) for e in ours]
+        counts = [one for _has_started, one in told if "frames" in one]
+        since = [one if has_started else {} for has_started, one in told if "frames" in one]
         shown = max((s["frames"] for s in sinks), default=0)  # a frame may reach several sinks
-        taken = total("in", counts[0]["frames"]) if counts else shown
-        lost, missing = (sum(e.get(name, 0) for e in counts) for name in ("lost-frames", "frames-missing"))
+        taken = total("in", since[0].get("frames", 0)) if since else shown
+        lost, missing = (sum(e.get(name, 0) for e in since) for name in ("lost-frames", "frames-missing"))
         if panel.is_camera():  # they came, and could not be taken; those of files never were
             lost, missing = lost + missing, 0
         return {"elements": counts, "sinks": sinks, "frames-in": taken, "frames-out": shown,
