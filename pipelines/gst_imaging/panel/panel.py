@@ -185,6 +185,7 @@ class Panel:
         self.states.set(self.Gst.State.PAUSED)
         self.is_at_end = True
         self.messages.tell("warning" if self.is_camera() else "info", "", self.end_text())
+        self.recordings.stop_alone("warning")
         self.change_state("paused")
 
     def flush_to(self, place):
@@ -361,6 +362,8 @@ class Panel:
         self.state_name = name
         if name in ("stopped", "failed"):  # elements have forgotten what they were to write
             self.release(self.reserved)
+        if name == "failed":
+            self.recordings.stop_alone("warning")
         self.listener({"type": "pipeline", **self.pipeline_state()})
 
     def condition(self):
@@ -375,7 +378,7 @@ class Panel:
             raise Refusal(400, "state is playing, paused or stopped.")
         if self.states.waiting() > BLOCKED:
             raise Refusal(409, self.states.sentence())
-        if name == "stopped" and self.recordings.current:
+        if name == "stopped":
             self.recordings.stop_alone("warning")
         self.kept.begin(name)
         if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already

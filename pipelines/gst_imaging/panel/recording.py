@@ -151,6 +151,8 @@ class Recording(Passage):
                 self.n_final = self.cut_sidecar()
                 self.n_dropped = self.n_recorded() - self.n_final
                 self.warn(f"{self.path}: {self.n_dropped} frames were not written within {PATIENCE} s of the end of the recording, and are lost.")
+            elif self.n_final < self.frames:
+                self.warn(f"The recording of {self.name} to {self.path} has ended after {self.n_final} of {self.frames} frames.")
             self.ended.set_result({**self.state(), "complete": is_complete})
         except Exception as error:  # of the caller
             self.ended.set_exception(error.with_traceback(None))  # whose frames have the recording, which has the error

@@ -47,7 +47,10 @@ class Recordings:
             self.stop_alone("error")
 
     def stop_alone(self, severity):
-        """Where nobody waits for an answer."""
+        """Where nobody waits for an answer, or for the end."""
+        if not self.current:
+            return
+
         def tell_failure(answer):
             if answer.exception():
                 self.panel.messages.tell(severity, "", str(answer.exception()))
