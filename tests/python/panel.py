@@ -659,6 +659,63 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="set", element="ao", values={"find-grid-location": os.path.join(self.data, "grid.npy")})
             self.assertTrue(reply["ok"], reply)
 
+    async def test_a_file_that_appears_before_the_first_frame_stays(self):
+        """The name is taken at the command. Other programs may write it all the same."""
+        served, other = (self.serve(f"picturesrc name=source location={self.folder}/in.npy ! lapsharpen name=sharp ! fakesink sync=true", "--paused") for _ in range(2))
+        path = os.path.join(self.data, "r.npy")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws, \
+                session.ws_connect(other.root + "/ws", max_msg_size=0) as theirs:
+            self.assertTrue((await ask(ws, do="record", pad="sharp.src", path="r.npy"))["ok"])
+            reply = await ask(theirs, do="record", pad="sharp.src", path="r.npy")
+            self.assertEqual(reply.get("exists"), True, reply)
+            self.assertIn("nothing was recorded", (await ask(ws, do="record-stop"))["error"])
+            self.assertEqual(os.listdir(self.data), [])
+            self.assertTrue((await ask(ws, do="record", pad="sharp.src", path="r.npy"))["ok"])
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("precious")
+            await ws.send_json({"do": "pipeline", "state": "playing"})
+            told = await receive(ws, lambda m: m["type"] == "message" and "another program" in m["text"])
+            self.assertIn(path, told["text"])
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+
+    async def test_a_file_that_appears_before_the_end_of_an_action_stays(self):
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
+        path = os.path.join(self.data, "dark.npy")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            self.assertTrue((await ask(ws, do="call", element="ao", action="capture-dark", arguments=[1000000, path]))["ok"])
+            with self.assertRaises(FileExistsError):
+                open(path, "xb")
+            self.assertTrue((await ask(ws, do="pipeline", state="stopped"))["ok"])
+            self.assertEqual(os.listdir(self.data), [])
+            await ask(ws, do="call", element="ao", action="capture-dark", arguments=[0, path])
+            self.assertEqual(os.listdir(self.data), [])
+
+    async def test_a_recording_with_fewer_frames_than_wanted_is_told(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for path, frames in ("all.npy", 0), ("few.npy", 1000):
+                self.assertTrue((await ask(ws, do="record", pad="sharp.src", path=path, frames=frames))["ok"])
+                await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
+                told = (await ask(ws, do="record-stop"))["result"]
+                self.assertTrue(told["complete"])  # all that passed are written
+            texts = [m["text"] for m in (await ask(ws, do="messages"))["result"]["messages"]]
+        self.assertEqual([text.partition("ended ")[2] for text in texts if "The recording of" in text], [f'after {told["frames"]} of 1000 frames.'])
+
+    async def test_a_recording_ends_with_the_data_and_with_a_failure(self):
+        """The failure: a file of the series that has another size."""
+        for i in range(5):
+            np.save(os.path.join(self.folder, f"s{i}.npy"), PATTERN if i < 4 else PATTERN[:7].astype(np.float64)[None, :, None, :])
+        for location, state in (os.path.join(self.folder, "in.npy"), "paused"), (os.path.join(self.folder, "s%d.npy"), "failed"):
+            served = self.serve(f"picturesrc name=source location={location} framerate=10/1 ! lapsharpen name=sharp ! fakesink sync=true", "--paused")
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                self.assertTrue((await ask(ws, do="record", pad="sharp.src", path=state + ".npy", frames=50))["ok"])
+                await ws.send_json({"do": "pipeline", "state": "playing"})
+                await receive(ws, lambda m: m["type"] == "message" and " of 50 frames" in m["text"])
+                await self.state_of(session, served, state)
+                self.assertIsNone((await ask(ws, do="state"))["result"]["recording"])
+                self.assertTrue((await ask(ws, do="pipeline", state="stopped"))["ok"])  # a command whose pipeline has failed fails
+
     async def test_undo_replaces_files_on_request_alone(self):
         served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
         path = os.path.join(self.data, "grid.npy")

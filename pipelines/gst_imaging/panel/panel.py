@@ -19,6 +19,7 @@ from .messages import Messages
 from .rate import Rate
 from .recordings import Recordings
 from .refusal import Refusal
+from .reserved import Reserved
 from .states import States
 from .values import number
 from .view import described
@@ -66,6 +67,7 @@ class Panel:
         self.begin = time.monotonic()
         self.counters = health.Counters()
         self.states, self.kept = States(Gst, pipeline, lambda: health.count(self)), Kept(self)
+        self.reserved = []  # names that actions write later
         self.leaks = Leaks(GstImaging.Tap, [element.element for element in self.elements.values()], self.states)
         self.n_failures, self.has_stopped = 0, True
         self.rate = Rate()
@@ -129,6 +131,7 @@ class Panel:
         self.recordings.end()
         self.kept.begin("stopped")
         self.has_stopped = self.states.end()
+        self.release(self.reserved)
         self.has_ended = True
         self.leaks.close()
         self.refuse_jobs()
@@ -182,6 +185,7 @@ class Panel:
         self.states.set(self.Gst.State.PAUSED)
         self.is_at_end = True
         self.messages.tell("warning" if self.is_camera() else "info", "", self.end_text())
+        self.recordings.stop_alone("warning")
         self.change_state("paused")
 
     def flush_to(self, place):
@@ -333,11 +337,33 @@ class Panel:
     def call(self, name, action, arguments, replace=False):
         if self.state_name == "failed":
             raise Refusal(409, "The pipeline has failed: play it again first.")
-        result = self.element(name).call(action, arguments, self.path_check(replace))
+        check, taken = self.path_check(replace), []
+
+        def check_and_reserve(*file):
+            path = check(*file)
+            taken.extend([] if replace else [Reserved(path)])
+            return path
+
+        result = False
+        try:
+            result = self.element(name).call(action, arguments, check_and_reserve)
+        finally:
+            if result is False:  # it writes nothing
+                self.release(taken)
+            self.reserved = [name for name in self.reserved + taken if name.is_untouched()]
         return {"result": result if isinstance(result, (bool, int, float, str)) else None}
+
+    @staticmethod
+    def release(reserved):
+        while reserved:
+            reserved.pop().release()
 
     def change_state(self, name):
         self.state_name = name
+        if name in ("stopped", "failed"):  # elements have forgotten what they were to write
+            self.release(self.reserved)
+        if name == "failed":
+            self.recordings.stop_alone("warning")
         self.listener({"type": "pipeline", **self.pipeline_state()})
 
     def condition(self):
@@ -352,7 +378,7 @@ class Panel:
             raise Refusal(400, "state is playing, paused or stopped.")
         if self.states.waiting() > BLOCKED:
             raise Refusal(409, self.states.sentence())
-        if name == "stopped" and self.recordings.current:
+        if name == "stopped":
             self.recordings.stop_alone("warning")
         self.kept.begin(name)
         if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already

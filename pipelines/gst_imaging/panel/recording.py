@@ -12,30 +12,51 @@ import re
 import threading
 import time
 
+from .outputs import first_of
 from .passage import Passage
 from .refusal import Refusal
+from .reserved import Reserved
 
 MAX_WAITING = 512 << 20  # bytes of frames
 PATIENCE = 20  # seconds for the rest of a recording to be written
 
 
 class Recording(Passage):
-    def __init__(self, Gst, GstImaging, pad, name, path, frames, warn):
-        """warn: is called in any thread"""
+    def __init__(self, Gst, GstImaging, pad, name, path, frames, warn, replace=False):
+        """warn: is called in any thread. replace: whether a file that is there may be written"""
         self.name, self.path, self.frames, self.warn = name, path, frames, warn
         self.pushed, self.n_dropped, self.n_final = 0, 0, None
         self.ended = None  # a Future of stop()
         if not os.path.isdir(os.path.dirname(path)):
             raise Refusal(404, f"There is no folder {os.path.dirname(path)}.")
+        self.reserved, self.guard, self.is_taken = None if replace else Reserved(first_of(path)), None, False
         sink = Gst.ElementFactory.make("picturesink")
         sink.set_property("location", path)
         Gst.util_set_object_arg(sink, "sidecar", "always")
         super().__init__(Gst, sink)
         self.check_caps(pad)
+        if self.reserved and self.reserved.made:
+            self.guard = self.sink.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, self.look_at_name)
         GstImaging.Tap.follow(self.sink.get_static_pad("sink"), pad)
         self.play()
         self.check()
         self.take(GstImaging.Tap.new(pad), MAX_WAITING, frames)
+
+    def look_at_name(self, _pad, _info):
+        """Before the first frame, in the thread that writes."""
+        self.is_taken = not self.reserved.is_untouched()
+        if self.is_taken:
+            return self.Gst.PadProbeReturn.DROP
+        self.guard = None
+        return self.Gst.PadProbeReturn.REMOVE
+
+    def close(self):
+        super().close()
+        if self.guard:  # it holds this object
+            self.sink.get_static_pad("sink").remove_probe(self.guard)
+            self.guard = None
+        if self.reserved:
+            self.reserved.release()
 
     def check_caps(self, pad):
         caps, takes = pad.get_current_caps(), self.sink.get_static_pad("sink").query_caps(None)
@@ -56,6 +77,7 @@ class Recording(Passage):
         kinds = Gst.MessageType.ERROR | Gst.MessageType.WARNING | Gst.MessageType.EOS
         while message := self.pipeline.get_bus().timed_pop_filtered(int(max(0, end - time.monotonic()) * Gst.SECOND), kinds):
             if message.type == Gst.MessageType.EOS:
+                self.check_name()
                 return True
             if message.type == Gst.MessageType.ERROR:
                 error, debug = message.parse_error()
@@ -63,7 +85,14 @@ class Recording(Passage):
                 self.close()
                 raise Refusal(422, f"The recording of {self.name} to {self.path} has ended{f' after {n[1]} frames' if n else ''}: {error.message}")
             self.warn(f"The recording of {self.name} to {self.path}: {message.parse_warning()[0].message}")
+        self.check_name()
         return False
+
+    def check_name(self):
+        if self.is_taken:
+            self.close()
+            raise Refusal(409, f"The recording of {self.name} has no frame: another program has written {self.reserved.path} since it began. "
+                               "The file stays as it is. Record under another name.")
 
     def check(self):
         """Fails where the recording has failed."""
@@ -122,6 +151,8 @@ class Recording(Passage):
                 self.n_final = self.cut_sidecar()
                 self.n_dropped = self.n_recorded() - self.n_final
                 self.warn(f"{self.path}: {self.n_dropped} frames were not written within {PATIENCE} s of the end of the recording, and are lost.")
+            elif self.n_final < self.frames:
+                self.warn(f"The recording of {self.name} to {self.path} has ended after {self.n_final} of {self.frames} frames.")
             self.ended.set_result({**self.state(), "complete": is_complete})
         except Exception as error:  # of the caller
             self.ended.set_exception(error.with_traceback(None))  # whose frames have the recording, which has the error

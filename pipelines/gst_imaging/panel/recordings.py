@@ -47,7 +47,10 @@ class Recordings:
             self.stop_alone("error")
 
     def stop_alone(self, severity):
-        """Where nobody waits for an answer."""
+        """Where nobody waits for an answer, or for the end."""
+        if not self.current:
+            return
+
         def tell_failure(answer):
             if answer.exception():
                 self.panel.messages.tell(severity, "", str(answer.exception()))
@@ -71,7 +74,7 @@ class Recordings:
             raise Refusal(400, "frames is a whole number from 0 on.")
         pad = self.panel.pad(name)
         path = self.output(pad, path, replace)
-        self.current = Recording(self.panel.Gst, self.panel.GstImaging, pad, name, path, frames, self.panel.warn_later)
+        self.current = Recording(self.panel.Gst, self.panel.GstImaging, pad, name, path, frames, self.panel.warn_later, replace)
         self.tell()
         return {"path": self.current.path}
 
@@ -112,7 +115,7 @@ class Recordings:
             sample = self.panel.kept.frame(name)
             if not sample:
                 raise Refusal(409, f"No frame has passed {name} since the pipeline was paused: seek, or play it first.")
-        recording = Recording(self.panel.Gst, self.panel.GstImaging, pad, name, path, 1, self.panel.warn_later)
+        recording = Recording(self.panel.Gst, self.panel.GstImaging, pad, name, path, 1, self.panel.warn_later, replace)
         if sample:
             recording.push(sample)
         self.snapshots.add(recording)
