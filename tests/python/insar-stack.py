@@ -231,6 +231,20 @@ class Stack(Folder):
         os.remove(self.path("slc", "S1_20200622.PRM"))
         self.assertIn("was S1_20200622, which is no scene any more", self.run_stack("slc", "-o", "stack", "--overwrite"))
 
+    def test_pairs_that_are_left_out(self):
+        dates = [scene[0][3:] for scene in SCENES]
+        two = "--network", "sequential", "--connections", "2"
+        whole, left = self.pairs(*two), ("S1_20200117", "S1_20200105")
+        call = "slc", "-o", "stack", *two, "--leave-out", *left
+        self.assertEqual(self.pairs(*call[3:]), whole[1:])  # in any order
+        self.assertEqual(len(self.read("stack", "jobs.csv")), len(whole) - 1)
+        self.run_stack(*call)  # complete
+        self.assertIn("another result", self.run_stack("slc", "-o", "stack", *two, status=4))  # the pair does not come back unasked
+        self.assertEqual(self.pairs(*call[3:], "--leave-out", *SCENES[2][:1], SCENES[4][0]), [pair for pair in whole[1:] if pair != (dates[2], dates[4])])
+        self.assertIn("2 parts", self.run_stack("slc", "-o", "cut", "--network", "sequential", "--leave-out", *left))
+        self.assertIn("the network has no pair of these", self.run_stack("slc", "-o", "none", *two, "--leave-out", SCENES[0][0], SCENES[6][0]))
+        self.assertIn('there is no scene "x"', self.run_stack("slc", "-o", "other", "--leave-out", "x", left[0], status=2))
+
     def test_images_that_are_not_there(self):
         for scene in SCENES[:4]:
             with open(self.path("slc", f"{scene[0]}.PRM"), "a", encoding="ascii") as file:
