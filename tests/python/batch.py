@@ -363,7 +363,9 @@ class Batch(FolderCase):
     def test_tables_that_are_none(self):
         for text, sentence in (("", "is empty"), ("command,input\n", 'no column "output"'), ("command,output,output\n", "two columns"),
                                ("command,output\nsharpen,a,b\n", "line 2: 3 cells"), ("command,output\nsharpen,\n", "no output"),
-                               ("command,output\nsharpen,a\nsharpen,./a\n", "lines 2 and 3"), ('command,output\n"a,b\n', "no table"),
+                               ("command,output\nsharpen,a\nsharpen,./a\n", "lines 2 and 3"),
+                               ("command,output\nsharpen,e/ab\nsharpen,./e/a/b\nsharpen,e/a\n", "lines 4 and 3: the output ./e/a/b is in that of another row"),
+                               ('command,output\n"a,b\n', "no table"),
                                ("command,output\n\udcff,a\n", "no table")):
             with open(self.path("jobs.csv"), "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
