@@ -33,11 +33,11 @@ class Failure(Exception):
 
 
 class Stopped(BaseException):
-    """By a signal, as that of Ctrl-C. sentence: what is complete."""
+    """By a signal, as that of Ctrl-C. sentence: what is complete; result: more of what --json prints"""
 
     def __init__(self, number):
         super().__init__(number)
-        self.number, self.sentence, self.results = number, "", []
+        self.number, self.sentence, self.result = number, "", {"results": []}
 
 
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
@@ -227,7 +227,7 @@ def end_by_signal(name, stopped, as_json):
     with contextlib.suppress(OSError):
         sentence = " ".join(filter(None, (f"Stopped by {signal.Signals(stopped.number).name}.", stopped.sentence)))
         if as_json and not printed:
-            print_json({"error": sentence, "exit-status": 128 + stopped.number, "results": stopped.results})
+            print_json({"error": sentence, "exit-status": 128 + stopped.number, **stopped.result})
         say(f"gst-imaging {name}: {sentence}")
     signal.signal(stopped.number, signal.SIG_DFL)
     os.kill(os.getpid(), stopped.number)

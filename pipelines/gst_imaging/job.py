@@ -434,7 +434,7 @@ def run_all(options, command, inputs, work, folders=None):
             done = ", ".join(result["output"] for result in results)
             nothing = "" if stopped.sentence else "Nothing is complete, and nothing was written."
             stopped.sentence = " ".join(filter(None, (f"Complete: {done}." if done else nothing, stopped.sentence)))
-            stopped.results = results
+            stopped.result = {"results": results}
             raise
     if failed:
         n = len(inputs) - len(failed)

@@ -312,8 +312,12 @@ class Batch(FolderCase):
                 with open(f"/proc/{at_work}/oom_score_adj", encoding="ascii") as file:
                     self.assertEqual(int(file.read()), 1000)  # memory that runs out ends a worker first
                 process.send_signal(number)
-                process.communicate(timeout=TIMEOUT)
+                out = process.communicate(timeout=TIMEOUT)[0]
             self.assertEqual(process.returncode, -number)
+            if number == signal.SIGTERM:
+                counts = {"rows": 3, "made": 1, "complete": 0, "stale": 0, "failed": 0}
+                self.assertEqual(json.loads(out.splitlines()[-1]), {
+                    "error": "Stopped by SIGTERM. 1 of 3 rows: 1 made, 0 complete already, 0 failed.", "exit-status": 128 + number, **counts})
             end = time.monotonic() + TIMEOUT / 4
             while claims.started(at_work) is not None and time.monotonic() < end:
                 time.sleep(0.02)
@@ -359,7 +363,9 @@ class Batch(FolderCase):
     def test_tables_that_are_none(self):
         for text, sentence in (("", "is empty"), ("command,input\n", 'no column "output"'), ("command,output,output\n", "two columns"),
                                ("command,output\nsharpen,a,b\n", "line 2: 3 cells"), ("command,output\nsharpen,\n", "no output"),
-                               ("command,output\nsharpen,a\nsharpen,./a\n", "lines 2 and 3"), ('command,output\n"a,b\n', "no table"),
+                               ("command,output\nsharpen,a\nsharpen,./a\n", "lines 2 and 3"),
+                               ("command,output\nsharpen,e/ab\nsharpen,./e/a/b\nsharpen,e/a\n", "lines 4 and 3: the output ./e/a/b is in that of another row"),
+                               ('command,output\n"a,b\n', "no table"),
                                ("command,output\n\udcff,a\n", "no table")):
             with open(self.path("jobs.csv"), "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)

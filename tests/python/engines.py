@@ -249,6 +249,20 @@ class OnSnakemake(SnakemakeBase, Engine):
         self.check_all()
         self.assertIn("Nothing to be done", self.run_words(*command))
 
+    def test_a_changed_input_makes_its_row_again_and_no_other(self):
+        command = recipe("snakemake", "", "--cores").split()
+        self.run_words(*command, "--quiet")
+
+        def stamps():
+            return {name: os.stat(self.path("out", name, "result.json")).st_mtime_ns for name in os.listdir(self.path("out"))}
+
+        before, frame = stamps(), np.load(self.path("in3.npy"))
+        self.addCleanup(np.save, self.path("in3.npy"), frame)
+        np.save(self.path("in3.npy"), 255 - frame)
+        self.run_words(*command, "--quiet")
+        self.assertEqual([name for name, stamp in stamps().items() if stamp != before[name]], ["3"])
+        self.assertIn("Nothing to be done", self.run_words(*command))
+
 
 class SnakemakeOnSlurm(SnakemakeBase, OnSlurm):
     def test_jobs_of_rules_are_jobs_of_slurm(self):

@@ -517,6 +517,21 @@ class Series(unittest.TestCase):
         with self.without(lost):
             self.assertIn("1 of 7 pairs have no result", self.series("mintpy", status=1))
 
+    def test_a_pair_that_is_left_out(self):
+        """One that has no result; the others still connect all scenes, unless the last scene loses its other pair, too"""
+        out = os.path.join(tempfile.mkdtemp(dir=self.folder), "out")
+        lost, other = ("E_20070612", "E_20070717"), ("E_20070508", "E_20070717")
+        with self.without(self.path("stack-pairs", "-".join(lost))):
+            self.assertIn(f"To do without such a pair: --leave-out {' '.join(lost)}.", self.series("mintpy", status=1))
+            gst_imaging("insar-stack", self.path("stack"), "--series", "mintpy", "-o", out, "--leave-out", *lost)
+            self.assertEqual(len(os.listdir(os.path.join(out, "interferograms"))), 6)
+            gst_imaging("insar-stack", self.path("stack"), "--table", "-o", out + "2", "--leave-out", *lost)
+            with open(os.path.join(out + "2", "table.csv"), encoding="utf-8") as file:
+                self.assertEqual([(row["reference"], row["secondary"]) for row in csv.DictReader(file)], [pair for pair in self.pairs if pair != lost])
+            told = gst_imaging("insar-stack", self.path("stack"), "--series", "mintpy", "-o", out + "3", "--leave-out", *lost, "--leave-out", *other, status=1)
+            self.assertIn("do not connect all scenes: there are 2 parts", told)
+            self.assertFalse(os.path.exists(out + "3"))
+
 
 if __name__ == "__main__":
     main()

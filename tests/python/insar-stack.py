@@ -15,7 +15,7 @@ import xml.etree.ElementTree
 
 import numpy as np
 
-from support import SOURCE, FolderCase, main, result_of, run_command
+from support import SOURCE, FolderCase, main, recipe, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import command
@@ -231,6 +231,20 @@ class Stack(Folder):
         os.remove(self.path("slc", "S1_20200622.PRM"))
         self.assertIn("was S1_20200622, which is no scene any more", self.run_stack("slc", "-o", "stack", "--overwrite"))
 
+    def test_pairs_that_are_left_out(self):
+        dates = [scene[0][3:] for scene in SCENES]
+        two = "--network", "sequential", "--connections", "2"
+        whole, left = self.pairs(*two), ("S1_20200117", "S1_20200105")
+        call = "slc", "-o", "stack", *two, "--leave-out", *left
+        self.assertEqual(self.pairs(*call[3:]), whole[1:])  # in any order
+        self.assertEqual(len(self.read("stack", "jobs.csv")), len(whole) - 1)
+        self.run_stack(*call)  # complete
+        self.assertIn("another result", self.run_stack("slc", "-o", "stack", *two, status=4))  # the pair does not come back unasked
+        self.assertEqual(self.pairs(*call[3:], "--leave-out", *SCENES[2][:1], SCENES[4][0]), [pair for pair in whole[1:] if pair != (dates[2], dates[4])])
+        self.assertIn("2 parts", self.run_stack("slc", "-o", "cut", "--network", "sequential", "--leave-out", *left))
+        self.assertIn("the network has no pair of these", self.run_stack("slc", "-o", "none", *two, "--leave-out", SCENES[0][0], SCENES[6][0]))
+        self.assertIn('there is no scene "x"', self.run_stack("slc", "-o", "other", "--leave-out", "x", left[0], status=2))
+
     def test_images_that_are_not_there(self):
         for scene in SCENES[:4]:
             with open(self.path("slc", f"{scene[0]}.PRM"), "a", encoding="ascii") as file:
@@ -272,6 +286,37 @@ class Stack(Folder):
         self.assertIn("None of", self.run_stack("slc", "-o", "stack", "--max-days", "1", status=2))
         self.assertIn("no stack", self.run_stack("slc", "--table", "-o", "table", status=3))
         self.assertEqual([name for name in os.listdir(self.folder) if name in ("stack", "table")], [])
+
+
+@unittest.skipUnless("insar" in command.names(), "gst-imaging is built without insar")
+class TopsStack(Folder):
+    PHASES = {"20200105": 0.0, "20200117": 0.5, "20200129": 1.2}  # rad
+
+    def write(self, name, image):
+        """An image as ISCE2 has it: samples, and a .vrt of GDAL"""
+        os.makedirs(os.path.dirname(self.path(name)))
+        image.astype("<c8").tofile(self.path(name))
+        height, width = image.shape
+        with open(self.path(name + ".vrt"), "w", encoding="utf-8") as file:
+            file.write(f'<VRTDataset rasterXSize="{width}" rasterYSize="{height}"><VRTRasterBand dataType="CFloat32" band="1" subClass="VRTRawRasterBand">'
+                       f'<SourceFilename relativeToVRT="1">{os.path.basename(name)}</SourceFilename><ByteOrder>LSB</ByteOrder><ImageOffset>0</ImageOffset>'
+                       f"<PixelOffset>8</PixelOffset><LineOffset>{8 * width}</LineOffset></VRTRasterBand></VRTDataset>\n")
+
+    def test_the_table_of_the_page_makes_pairs_of_merged_images(self):
+        rng = np.random.default_rng(3)
+        ground = rng.standard_normal((96, 270)) + 1j * rng.standard_normal((96, 270))
+        for date, phase in self.PHASES.items():
+            self.write(f"merged/SLC/{date}/{date}.slc.full", ground * np.exp(-1j * phase))
+        with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
+            file.write(recipe("stacks", "text", "merged/SLC"))
+        done = run_command("batch", "jobs.csv", folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        pairs = list(itertools.combinations(self.PHASES, 2))
+        self.assertEqual(sorted(os.listdir(self.path("pairs"))), ["-".join(pair) for pair in pairs])
+        for one, other in pairs:
+            found = np.fromfile(self.path("pairs", f"{one}-{other}", "phase.img"), "<f4")
+            self.assertEqual(found.size, 32 * 30)
+            self.assertLess(np.abs(found - (self.PHASES[other] - self.PHASES[one])).max(), 1e-3)
 
 
 class Delaunay(unittest.TestCase):

@@ -332,7 +332,7 @@ class Jobs(FolderCase):
                       unittest.mock.patch.object(job, "tell", side_effect=Stopped(signal.SIGTERM))):
             with patch, self.assertRaises(Stopped) as caught:
                 job.run_all(options, "trial", ["one", "two"], lambda _path, made: made.finish())
-            self.assertEqual([result["output"] for result in caught.exception.results], [self.path("out/one")])
+            self.assertEqual([result["output"] for result in caught.exception.result["results"]], [self.path("out/one")])
             self.assertEqual(caught.exception.sentence.count("out/one"), 1)
 
     def test_a_signal_waits_for_what_is_done_wholly(self):

@@ -113,7 +113,7 @@ def check_names(path, names):
 
 
 def check_outputs(path, rows):
-    """Two rows with one output would replace each other for ever."""
+    """Two rows with one output would replace each other for ever; so would one whose output is in that of another one."""
     found = {}
     for row in rows:
         if not row.output:
@@ -122,6 +122,13 @@ def check_outputs(path, rows):
         if place in found:
             raise Failure(UNREADABLE, f"{path}, lines {found[place]} and {row.line}: two rows have the output {row.output}.")
         found[place] = row.line
+    for row in rows:
+        outer = place = os.path.abspath(row.output)
+        while (outer := os.path.dirname(outer)) != place:
+            if outer in found:
+                raise Failure(UNREADABLE, f"{path}, lines {found[outer]} and {row.line}: the output {row.output} is in that of another row, which "
+                                          "would replace it. Give each row a folder beside the others.")
+            place = outer
 
 
 class Needs:

@@ -80,6 +80,9 @@ class Log:
     def tick(self):
         self.progress.show(self.done())
 
+    def result(self):
+        return {"rows": self.n, **self.counts}
+
     def sentence(self):
         counts = self.counts
         stale = f"{counts['stale']} stale (--overwrite makes these again), " if counts["stale"] else ""
@@ -96,13 +99,12 @@ def run(options):
         with log.progress:
             pool.Pool(chosen, options.workers, options.overwrite, log.take_answer, log.take_errors, log.tick).run()
     except Stopped as stopped:
-        stopped.sentence = log.sentence()
+        stopped.sentence, stopped.result = log.sentence(), log.result()
         raise
-    result = {"rows": len(chosen), **log.counts}
     if log.lost:
-        raise Failure(NOT_WRITTEN, f"{log.sentence()} {log.lost}", result)
+        raise Failure(NOT_WRITTEN, f"{log.sentence()} {log.lost}", log.result())
     if log.counts["stale"] or log.counts["failed"]:
-        raise Failure(NO_RESULT, log.sentence(), result)
+        raise Failure(NO_RESULT, log.sentence(), log.result())
     if not options.json:
         say(f"gst-imaging batch: {log.sentence()}")
-    return result
+    return log.result()

@@ -25,6 +25,7 @@ EXAMPLES = [
     ("slc -o stack --max-days 60 --max-baseline 150 -- --looks 20 4", "limits, and arguments for each gst-imaging insar"),
     ("stack --table -o table", "after the rows: a table of all fits and coherences"),
     ("stack --series mintpy -o mintpy", "after rows with --unwrap: what MintPy loads"),
+    ("stack --series mintpy -o mintpy --leave-out S1_20200105 S1_20200117", "the series without one pair"),
 ]
 
 
@@ -39,6 +40,8 @@ def add_arguments(parser):
                         "that --overwrite replaces, the centre of star, or the one nearest to all others")
     parser.add_argument("--max-days", type=float, metavar="N", help="leave out pairs that are further apart")
     parser.add_argument("--max-baseline", type=float, metavar="METRES", help="leave out pairs of a longer perpendicular baseline")
+    parser.add_argument("--leave-out", nargs=2, action="append", default=[], metavar=("REFERENCE", "SECONDARY"), help="of a plan, --table and "
+                        "--series: do without the pair of these two scenes; may be given several times")
     parser.add_argument("--results", metavar="FOLDER", help="where jobs.csv puts its results (FOLDER of the output, with -pairs); those of "
                         "images.csv are in the same with -images in the place of -pairs")
     parser.add_argument("--table", action="store_true", help="DIR is a stack whose rows have been run: write the table of its results")
@@ -123,7 +126,7 @@ def grid_before(options, scenes, made):
     return name
 
 
-def choose(options, scenes, before):
+def choose(options, scenes, before, made):
     """before: the name of a grid that is kept, or None. Returns: the number of the scene of the grid, and pairs of numbers of scenes"""
     if options.centre is not None and options.network != "star":
         raise Failure(WRONG_USE, f"--centre is for --network star, and the network is {options.network}. Leave one of them out.")
@@ -139,7 +142,8 @@ def choose(options, scenes, before):
     chosen = network.limited(pairs, scenes, options.max_days, options.max_baseline)
     if not chosen:
         raise Failure(WRONG_USE, f"None of {len(pairs)} pairs is within --max-days and --max-baseline.")
-    return grid, chosen
+    named = {(scenes[i].name, scenes[k].name): (i, k) for i, k in chosen}
+    return grid, [named[pair] for pair in network.without(named, options.leave_out, [scene.name for scene in scenes], made)]
 
 
 def warn_of_far(made, scenes, pairs):
@@ -185,7 +189,7 @@ def draw_network(made, scenes, pairs):
     made.report.figure("parts of the network", len(groups), at_most=1)
     if len(groups) > 1:
         made.warn(f"The pairs do not connect all scenes: there are {len(groups)} parts, and a time series has no common zero. Raise"
-                  " --max-days or --max-baseline.")
+                  " --max-days or --max-baseline, or leave out fewer pairs.")
     return len(groups)
 
 
@@ -200,7 +204,7 @@ def plan(options, made):
     if made.is_complete():
         return made.result
     before = grid_before(options, scenes, made)
-    grid, pairs = choose(options, scenes, before)
+    grid, pairs = choose(options, scenes, before, made)
     kept = " (that of the plan before; --grid NAME chooses another one)" if before else ""
     made.report.fact("grid", scenes[grid].name + kept)
     if kept and not options.json:
@@ -218,7 +222,7 @@ def plan(options, made):
 
 def make_table(options, made):
     """A line for each pair: days, baseline, and all figures that its result has."""
-    found = stack.Stack(options.words[0], made)
+    found = stack.Stack(options.words[0], made, options.leave_out)
     if made.is_complete():
         return made.result
     names = list(dict.fromkeys(figure["name"] for pair in found.pairs if pair.result for figure in pair.result["figures"]))
@@ -243,7 +247,7 @@ def make_table(options, made):
 
 
 def make_series(options, made):
-    found = stack.Stack(options.words[0], made)
+    found = stack.Stack(options.words[0], made, options.leave_out)
     if made.is_complete():
         return made.result
     return made.finish(**series.write(options.series, found, made))

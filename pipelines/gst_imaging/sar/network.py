@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which pairs of a stack of scenes to form. A pair is two numbers of scenes by time, the earlier one first."""
 from .. import library
+from ..command import WRONG_USE, Failure
 
 NETWORKS = {"delaunay": "pairs whose circle in the plane of days and metres has no other scene in it",
             "sequential": "each scene with the next ones by time", "star": "one scene with all others"}
@@ -53,6 +54,21 @@ def limited(pairs, scenes, most_days, most_metres):
     return [(i, k) for i, k in pairs
             if (most_days is None or scenes[k].day - scenes[i].day <= most_days)
             and (most_metres is None or abs(scenes[k].baseline - scenes[i].baseline) <= most_metres)]
+
+
+def without(pairs, left_out, names, made):
+    """pairs, left_out: two names of scenes each, the latter in any order. Returns: the other pairs. One that is not there is a warning: it may
+    have left the network when a scene arrived"""
+    for pair in left_out:
+        unknown = next((name for name in pair if name not in names), None)
+        if unknown is not None:
+            raise Failure(WRONG_USE, f'--leave-out {" ".join(pair)}: there is no scene "{unknown}"; there are {", ".join(names)}.')
+        if not any(set(pair) == set(other) for other in pairs):
+            made.warn(f"--leave-out {' '.join(pair)}: the network has no pair of these two scenes.")
+    others = [pair for pair in pairs if set(pair) not in map(set, left_out)]
+    if pairs and not others:
+        raise Failure(WRONG_USE, f"--leave-out leaves none of {len(pairs)} pairs.")
+    return others
 
 
 def parts(n, pairs):

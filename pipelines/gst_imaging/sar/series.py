@@ -48,6 +48,10 @@ def check(stack):
     """Fails where something is missing that every series needs."""
     if any(not pair.result for pair in stack.pairs):
         raise Failure(NO_RESULT, stack.without_result())
+    parts = len(stack.parts())
+    if stack.left_out and parts > 1:
+        raise Failure(NO_RESULT, f"Without the pairs of --leave-out the others do not connect all scenes: there are {parts} parts, and a series has no "
+                                 "common zero. Leave out fewer pairs, or take a scene out of the folder and plan again.")
     for name in "looks", "grid", "dem", "dem_surface":
         first, *others = stack.pairs
         other = next((pair for pair in others if getattr(pair.options, name) != getattr(first.options, name)), None)

@@ -7,6 +7,7 @@ from .. import job
 from ..batch import rows as tables
 from ..batch import run
 from ..command import UNREADABLE, Failure
+from . import network
 from .arguments import read_words, stem
 
 def read_csv(folder, name):
@@ -74,9 +75,9 @@ def pair_of(row, options, table):
 
 
 class Stack:
-    """pairs; scenes: rows of scenes.csv by name; options: of gst-imaging insar, of the rows"""
+    """pairs; scenes: rows of scenes.csv by name; options: of gst-imaging insar, of the rows; left_out: pairs of names, which are not used"""
 
-    def __init__(self, folder, made):
+    def __init__(self, folder, made, left_out):
         pairs = {(cells.get("reference"), cells.get("secondary")): cells for cells in read_csv(folder, "pairs.csv")}
         self.scenes = {row["name"]: row for row in read_csv(folder, "scenes.csv")}
         table = os.path.join(folder, "jobs.csv")
@@ -85,7 +86,8 @@ class Stack:
             raise Failure(UNREADABLE, f"{folder} is no stack: jobs.csv has {len(rows)} rows, and pairs.csv {len(pairs)}; a row is gst-imaging"
                                       " insar for one pair. gst-imaging insar-stack writes both.")
         tables.check_outputs(table, rows)
-        self.folder, self.made, self.pairs = folder, made, []
+        self.folder, self.made, self.pairs, self.left_out = folder, made, [], left_out
+        used = network.without(pairs, left_out, list(self.scenes), made)
         images = Images(os.path.join(folder, "images.csv"), {})
         for row in rows:
             _module, options = run.options_of(row)
@@ -93,7 +95,9 @@ class Stack:
             if names not in pairs:
                 raise Failure(UNREADABLE, f"{table}, line {row.line}: pairs.csv has no such pair, or it has two rows: {'-'.join(names)}. "
                                           "gst-imaging insar-stack --overwrite writes both tables again.")
-            self.pairs.append(Pair(pairs.pop(names), row, options, images))
+            cells = pairs.pop(names)
+            if names in used:
+                self.pairs.append(Pair(cells, row, options, images))
         if pairs:
             raise Failure(UNREADABLE, f"{table} has no row of {'-'.join(next(iter(pairs)))}, and pairs.csv has this pair. "
                                       "gst-imaging insar-stack --overwrite writes both tables again.")
@@ -105,6 +109,11 @@ class Stack:
                 made.input(pair.path("result.json"), "result")
         made.setting("folder", folder)
 
+    def parts(self):
+        """Returns: lists of scenes that the pairs connect"""
+        names = list(self.scenes)
+        return network.parts(len(names), [(names.index(pair.reference), names.index(pair.secondary)) for pair in self.pairs])
+
     def without_result(self):
         """Returns: a sentence on the pairs that have none, empty where all have one"""
         left = [pair for pair in self.pairs if not pair.result]
@@ -114,4 +123,5 @@ class Stack:
         images, jobs = (os.path.join(self.folder, name) for name in ("images.csv", "jobs.csv"))
         return f"{len(left)} of {len(self.pairs)} pairs have no result, as {left[0].folder}. " + (
             f"That of {stale.folder} does not count: {stale.why.rstrip('.')}. " if stale else "") + (
-            f"Run gst-imaging batch {images}, and then {jobs}{', with --overwrite for results that do not count' if stale else ''}.")
+            f"Run gst-imaging batch {images}, and then {jobs}{', with --overwrite for results that do not count' if stale else ''}. "
+            f"To do without such a pair: --leave-out {left[0].reference} {left[0].secondary}.")
