@@ -2,6 +2,7 @@
 """gst-imaging lights: lamps from photographs of mirror spheres, white cards and matte spheres, against the truth."""
 import json
 import os
+import shutil
 import types
 
 import numpy as np
@@ -93,6 +94,12 @@ class Lights(Photographs):
             self.assertIn("radius of the sphere", text)
             self.assertIn("The sphere in each photograph", text)
             self.assertEqual([f"<small>IMG_{k + 1}.npy</small>" in text for k in range(LIGHTS)], [True] * LIGHTS)
+
+    def test_two_photographs_under_one_lamp_are_named(self):
+        self.mirror((101.5, 79), 70)
+        shutil.copy(self.path("sphere/IMG_7.npy"), self.path("sphere/IMG_8.npy"))
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
+        self.assertIn("IMG_7.npy and IMG_8.npy have the highlight at the same place", err)
 
     def show_spheres(self, spheres, mm, lamps, swapped=None):
         """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""

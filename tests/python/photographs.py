@@ -92,8 +92,19 @@ class Photostereo(Photographs):
                 self.assertNotIn("contradict", told)
                 self.assertFalse(facts)
             else:
-                self.assertIn("1 of 16 pictures contradict the others: of light 7 (", told)
+                self.assertIn("1 of 16 pictures contradict the others: IMG_7.png (", told)
                 self.assertRegex(facts[0][1], r"^IMG_7\.png \(\d+ %\)$")
+
+    def test_a_light_behind_the_object_is_named_by_its_photograph(self):
+        self.take()
+        self.lights[3, 2] *= -1
+        self.write_lp("lights.lp", range(1, LIGHTS))
+        _out, told = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        self.assertIn("1 of 15 lights of lights-location (the first is that of IMG_4.png) have z < 0", told)
+        self.lights *= 300
+        self.write_lp("near.lp", range(1, LIGHTS))
+        _out, told = self.gst_imaging("photostereo", "photos", "near.lp", "-o", "bad", "--mm-per-pixel", "0.5", code=1)
+        self.assertIn("The light of IMG_4.png is at z = -", told)
 
     def test_three_lights_leave_nothing_to_judge_by(self):
         for i in (0, 5, 10):

@@ -151,6 +151,7 @@ def named(sentence, files):
         return os.path.basename(files[int(number)])
 
     sentence = re.sub(r"in pictures (\d+), (\d+) and (\d+), counted from 0,", lambda m: "in {}, {} and {},".format(*map(name, m.groups())), sentence)
+    sentence = re.sub(r"Pictures (\d+) and (\d+), counted from 0,", lambda m: f"{name(m[1])} and {name(m[2])}", sentence)
     sentence = re.sub(r"Picture (\d+), counted from 0,", lambda m: name(m[1]), sentence)
     return re.sub(r"of picture (\d+),", lambda m: f"of {name(m[1])},", sentence)
 
@@ -256,7 +257,7 @@ def play_once(np, made, options, files, mask, size):
             found.append(Found(played))
             made.play(["picturesrc", "name=in", "!", "spherelights", f"location={made.path('lights.lp')}",
                        *where(np, made, sphere, mask, size), *threshold, "!", "fakesink"],
-                      "pictures", len(files), found[-1].take, prepare=found[-1].prepare)
+                      "pictures", len(files), found[-1].take, prepare=found[-1].prepare, warn=lambda sentence: made.warn(named(sentence, files)))
     finally:
         samples.remove(made)
     return found

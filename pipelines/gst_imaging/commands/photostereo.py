@@ -9,6 +9,7 @@ mesh.glb, confidence.png, mask.png and report.html. JPEG is turned upright and m
 import argparse
 import glob
 import os
+import re
 
 from .. import chart, flatfield, job, library, photographs, play, rti, scale, shading, web
 from ..command import UNREADABLE, WRONG_USE, Failure, absent
@@ -299,6 +300,26 @@ def correct_colours(np, photos, made, options):
     made.report.fact("chart", f"{options.chart}, corners {', '.join(f'{x:.0f},{y:.0f}' for x, y in corners)}")
 
 
+def named(sentence, files):
+    """Returns: a sentence of photostereo with the names of photographs in the place of the numbers of lights"""
+    def name(number):
+        return os.path.basename(files[number])
+
+    contradict = r"(?<=contradict the others: )of light (\d+ \(\d+ %\)(?:, \d+ \(\d+ %\))*)"
+    sentence = re.sub(contradict, lambda m: re.sub(r"(\d+)(?= \()", lambda n: name(int(n[1]) - 1), m[1]), sentence)
+    sentence = re.sub(r"light (\d+), counted from 0\)", lambda m: f"that of {name(int(m[1]))})", sentence)
+    return re.sub(r"^Light (\d+) (is at|has) ", lambda m: f"The light of {name(int(m[1]))} {m[2]} ", sentence)
+
+
+def play_set(photos, made, words, watch):
+    """Plays the set; its warnings and errors name photographs."""
+    files = [path for _i, path in photos.pairs]
+    try:
+        made.play(words, "pictures", len(files), watch.take, prepare=watch.prepare, warn=lambda sentence: made.warn(named(sentence, files)))
+    except Failure as failure:
+        raise Failure(failure.code, named(str(failure), files)) from failure
+
+
 def solve(np, photos, made, options):
     """Returns: what the pipeline told, and the quality [height, width, 4]"""
     watch = Watch(len(photos.pairs))
@@ -306,14 +327,14 @@ def solve(np, photos, made, options):
     watch.files = samples.playable(np, made)
     channels = "RGBA64_LE" if len(library.Arrays().kind(photos.pairs[0][1])[1]) == 3 else "GRAY16_LE"
     integrate = words_of_heights(made, options)
-    made.play(["picturesrc", "name=in", "!", *photos.words(np, made, options),
-               "p.normal", "!", "tee", "name=n", "n.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('normals.png')}",
-               "p.albedo", "!", f"video/x-raw,format={channels}", "!", "tee", "name=a",
-               "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}",
-               "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
-               *picture_words(made, "confidence", "GRAY16_LE"), *picture_words(made, "mask", "GRAY8"),
-               *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])],
-              "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
+    play_set(photos, made, [
+        "picturesrc", "name=in", "!", *photos.words(np, made, options),
+        "p.normal", "!", "tee", "name=n", "n.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('normals.png')}",
+        "p.albedo", "!", f"video/x-raw,format={channels}", "!", "tee", "name=a",
+        "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}",
+        "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
+        *picture_words(made, "confidence", "GRAY16_LE"), *picture_words(made, "mask", "GRAY8"),
+        *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])], watch)
     if watch.misfits:
         made.report.fact("pictures that contradict the others", ", ".join(
             f"{os.path.basename(photos.pairs[i][1])} ({100 * residual:.0f} %)" for i, residual in watch.misfits))
