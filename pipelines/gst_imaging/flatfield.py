@@ -32,7 +32,7 @@ class FlatFields:
             if word.split("=")[0] in GEOMETRY:
                 raise Failure(WRONG_USE, f"--set {word} changes how the lamps shine, which --white with a folder takes from the"
                                          " defaults: leave one of them out.")
-        self.photos, self.linear, self.mm, self.raw = photos, linear, options.mm_per_pixel, photos.samples
+        self.linear, self.mm = linear, options.mm_per_pixel
         files, _beside = photographs.files_of(options.white, options.extension)
         files += [path for name, path in _beside.items() if name != "dark"]
         pairs = dict(photographs.match(photos.lights, files, options.by_order, warn)) if files else {}
@@ -40,7 +40,13 @@ class FlatFields:
         if lacking:
             raise Failure(UNREADABLE, f"{options.white} has no white sheet for {len(lacking)} of {len(photos.pairs)} photographs:"
                                       f" {photographs.listed(lacking)}. Each has to have one, of the same name.")
-        self.white = [pairs[i] for i, _path in photos.pairs]
+        self.sheet_of = pairs
+        self.take(photos)
+
+    def take(self, photos):
+        """The photographs to divide."""
+        self.photos, self.raw = photos, photos.samples
+        self.white = [self.sheet_of[i] for i, _path in photos.pairs]
 
     def tell(self, made):
         for path in self.white:

@@ -309,17 +309,18 @@ class Job:
         pipeline = play.parse(words)
         if prepare:
             prepare(pipeline)
-        self.tell_settings(pipeline)
+        settings = list(play.settings_of(pipeline))
         with Progress(self.name, unit, total) as progress:
             try:
                 backends = play.play(pipeline, warn or self.warn, take_message, progress if total else None, count)
             except Failure as failure:
                 raise Failure(failure.code, str(failure).replace(self.folder, self.target)) from failure
+        self.tell_settings(settings)  # not of a pipeline that failed, and is played again with others
         for element, backend in backends.items():
             self.report.fact(f"backend of {element}", backend)
 
-    def tell_settings(self, pipeline):
-        for element, name, value, default, unit in play.settings_of(pipeline):
+    def tell_settings(self, settings):
+        for element, name, value, default, unit in settings:
             if not value.startswith(self.folder):  # names of outputs
                 self.report.setting(element, name, value, default, unit)
 

@@ -7,7 +7,7 @@ import types
 
 import numpy as np
 
-from photographscene import LIGHTS, Photographs, angle, directions
+from photographscene import LIGHTS, PNG, Photographs, angle, directions
 from support import data, main
 
 from gst_imaging import lamps, mirrors, outline, photographs, pinhole
@@ -100,6 +100,14 @@ class Lights(Photographs):
         shutil.copy(self.path("sphere/IMG_7.npy"), self.path("sphere/IMG_8.npy"))
         _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
         self.assertIn("IMG_7.npy and IMG_8.npy have the highlight at the same place", err)
+
+    @PNG
+    def test_a_damaged_photograph_is_told_and_left_out(self):
+        self.mirror((101.5, 79), 70, "png")
+        os.truncate(self.path("sphere/IMG_8.png"), os.path.getsize(self.path("sphere/IMG_8.png")) // 2)
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
+        self.assertRegex(err, 'IMG_8.png" .*It is not used')
+        self.assertEqual(len(self.read_lp("rig")), LIGHTS - 1)
 
     def show_spheres(self, spheres, mm, lamps, swapped=None):
         """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""

@@ -244,6 +244,28 @@ class Photostereo(Photographs):
         self.assertLess(self.error("out")[0], 0.1)
         self.assertEqual(len(self.result("out")["warnings"]), err.count("\n"))
 
+    def test_damaged_pictures_are_told_and_left_out(self):
+        """Their beginnings are whole, so that only reading all of them finds it."""
+        self.take()
+        self.take("white")
+        self.write_lp("lights.lp")
+        for name in "IMG_4.png", "IMG_9.png":
+            os.truncate(self.path(f"photos/{name}"), os.path.getsize(self.path(f"photos/{name}")) // 2)
+        for words in (), ("--white", "white"):
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--overwrite", *words)
+            for name in "IMG_4.png", "IMG_9.png":
+                self.assertRegex(err, f'{name}" .*It is not used')
+            self.assertEqual(self.result("out")["pictures"], LIGHTS - 2)
+            self.assertEqual(len(self.result("out")["warnings"]), 2)
+            self.assertEqual(sum(s["name"] == "update-interval" for s in self.result("out")["settings"]), 1)
+        self.assertIn("was complete already", self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--white", "white")[0])
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "plain")
+        self.assertLess(self.error("plain")[0], 0.1)
+        for i in range(LIGHTS - 2):
+            os.truncate(self.path(f"photos/IMG_{i + 1}.png"), 1000)
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "few", code=3)
+        self.assertIn("photos has 2 pictures with a light; at least 3 are needed", err)
+
     def test_what_cannot_be_told_is_one_sentence(self):
         self.take()
         self.write_lp("other.lp", naming="lamp{}.tif")

@@ -271,6 +271,10 @@ def find(np, made, options, files, mask, size):
             return play_once(np, made, options, files, mask, size), files, odd
         except Failure as failure:
             i = odd_one(failure)
+            good = photographs.without_damaged(files, made.warn) if i is None and failure.code == UNREADABLE else files
+            if 0 < len(good) < len(files):
+                files = good
+                continue
             if i is None or len(files) <= FEWEST or 3 * len(odd) >= len(files):
                 sentence = named(str(failure), files).replace(  # options in place of properties
                     "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.")

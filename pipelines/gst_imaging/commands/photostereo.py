@@ -139,13 +139,10 @@ class Set:
         intensities = os.path.join(folder, "light_intensities.txt")
         self.mask, self.dark = options.mask or beside.get("mask"), options.dark or beside.get("dark")
         self.white = None if options.white and os.path.isdir(options.white) else options.white
-        self.sheets = None
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
-        self.pairs, self.size = photographs.same_kind(
-            photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
-        if len(self.pairs) < 3:
-            raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
-        self.samples = photographs.Samples([path for _i, path in self.pairs])
+        self.folder, self.sheets = folder, None
+        pairs, self.size = photographs.same_kind(photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
+        self.take(pairs)
         gammas = [photographs.gamma_of(path) for _i, path in self.pairs]
         is_told = options.gamma is not None or options.curve != "gamma"
         if len(set(gammas)) > 1 and not is_told:
@@ -160,6 +157,20 @@ class Set:
         options.unit, options.mm_per_pixel = ("pixels", 1) if known is None else ("mm", known)
         if options.white and not self.white:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
+
+    def take(self, pairs):
+        """Sets which photographs are used, and under which lights."""
+        if len(pairs) < 3:
+            raise Failure(UNREADABLE, f"{self.folder} has {len(pairs)} pictures with a light; at least 3 are needed.")
+        self.pairs, self.samples = pairs, photographs.Samples([path for _i, path in pairs])
+        if self.sheets:
+            self.sheets.take(self)
+
+    def leave_out_damaged(self, made):
+        """They stay inputs: what is in them decides that they are left out. Returns: whether there are any"""
+        good, n = photographs.without_damaged(self.samples.paths, made.warn), len(self.pairs)
+        self.take([pair for pair in self.pairs if pair[1] in good])
+        return len(good) < n
 
     def make_linear(self, values):
         """u8 or u16 to what photostereo makes of them: 1 is full scale"""
@@ -474,7 +485,12 @@ def run(given):
         photos.tell(made, options)
         if made.is_complete():
             return made.result
-        watch, quality = solve(np, photos, made, options)
+        try:
+            watch, quality = solve(np, photos, made, options)
+        except Failure as failure:
+            if failure.code != UNREADABLE or not photos.leave_out_damaged(made):
+                raise
+            watch, quality = solve(np, photos, made, options)
         highest = show(np, photos, made, options, watch, quality)
         if options.web:
             write_page(np, photos, made, options)

@@ -70,7 +70,7 @@ def measure(this, properties):
     words = ["mode=precise", *(f"{name}={value}" for name, value in DEFAULTS.items() if not is_given(properties, name)),
              *(f"{name}={choose_search(size)}" for name, size in (("xsearch", images[0].width), ("ysearch", images[0].height))), *properties]
     offsets = Offsets(images, words, tempfile.mkdtemp(dir=this.scratch), "text/csv", "img", this.pair.name, this.made.warn)
-    this.made.tell_settings(offsets.pipeline)
+    this.made.tell_settings(play.settings_of(offsets.pipeline))
     with open(offsets.table, encoding="ascii") as file:
         names = next(file).rstrip().split(",")
         places = [[float(row[names.index(axis)]) for axis in "xy"] for row in (line.split(",") for line in file)]

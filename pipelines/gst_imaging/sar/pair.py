@@ -3,6 +3,7 @@
 import os
 import shutil
 
+from .. import play
 from ..command import NOT_WRITTEN, Failure, absent
 from .grids import MANY, origin
 from .images import Image, file_of, files_of, note_of
@@ -40,7 +41,7 @@ class Work:
         """Returns: Offsets"""
         self.raster = raster
         offsets = measure(self.images, self.properties, self.scratch, form, raster, self.pair.name, self.made.warn)
-        self.made.tell_settings(offsets.pipeline)
+        self.made.tell_settings(play.settings_of(offsets.pipeline))
         for element, backend in offsets.backends.items():
             self.made.report.fact(f"backend of {element}", backend)
         return offsets
