@@ -271,9 +271,39 @@ def match(lights, files, by_order, warn):
     return pairs
 
 
+turned_as_others = {}  # orientations after reading, of photographs whose own is not that of their set
+
+
 def orientation(path):
     """Returns: how a picture must be turned, 1 to 8 as in EXIF; 1 where it need not be, or was on reading"""
-    return library.Arrays().orientation(path) if path.lower().endswith((".tif", ".tiff")) else 1
+    own = library.Arrays().orientation(path) if path.lower().endswith((".tif", ".tiff")) else 1
+    return turned_as_others.get(path, own)
+
+
+def told_orientation(path):
+    """Returns: what the EXIF data of a photograph say, 1 to 8; 0 where they say nothing"""
+    return library.Arrays().about(path)[2] or orientation(path)
+
+
+def turn_as_others(kinds, warn):
+    """Turns photographs of one set as most of them are: its camera does not move, but one that looks down may take any side for the top.
+    kinds: of each path; a photograph that another program turned has another size in its file, and stays as it is"""
+    for path in kinds:
+        turned_as_others.pop(path, None)
+    told = {path: told_orientation(path) for path in kinds}
+    applied = {path: n if orientation(path) == 1 else 1 for path, n in told.items()}
+    stored = {path: upright_kind(kind, applied[path]) for path, kind in kinds.items()}
+    (usual, size), n = collections.Counter((told[path], stored[path]) for path in kinds).most_common(1)[0]
+    others = [path for path in kinds if told[path] != usual and stored[path] == size]
+    if not others or 2 * n <= len(kinds):
+        return
+    square = library.numpy().arange(4).reshape(2, 2)
+    for path in others:
+        turned_as_others[path] = next(turn for turn in range(1, 9) if (
+            upright(upright(square, applied[path]), turn) == upright(square, usual)).all())
+    words = [f"{os.path.basename(path)} ({told[path]})" for path in others]
+    warn(f"{len(others)} of {len(kinds)} pictures have another EXIF orientation than the others, which have {usual}: {listed(words)}. They are turned"
+         " as the others, because the camera must not move. If it did, leave them out.")
 
 
 def upright_kind(kind, turn):
@@ -296,11 +326,13 @@ def same_kind(pairs, warn):
             kind = arrays.kind(path)
             if len(kind[1]) > 3 or kind[1][2:] > (4,):
                 raise Failure(UNREADABLE, f"{path} holds {kind[1][0]} pictures, and a photograph is one: write each to a file of its own.")
-            kinds[path] = upright_kind(kind, orientation(path))
+            kinds[path] = kind
         except Failure as failure:
             warn(f"{failure} It is not used.")
     if not kinds:
         raise Failure(UNREADABLE, "None of the pictures can be read.")
+    turn_as_others(kinds, warn)
+    kinds = {path: upright_kind(kind, orientation(path)) for path, kind in kinds.items()}
     usual = collections.Counter(kinds.values()).most_common(1)[0][0]
     others = [path for path, kind in kinds.items() if kind != usual]
     if others:

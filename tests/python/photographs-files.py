@@ -101,23 +101,40 @@ class Files(Photographs):
         self.gst_imaging("photostereo", "bearPNG", "-o", "bear")
         self.assertLess(self.error("bear")[0], 0.1)
 
-    @unittest.skipUnless("jpeg" in os.environ["FORMATS"].split(), "built without jpeg")
-    def test_jpeg_is_turned_upright_and_made_linear(self):
-        exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + struct.pack(">HHIHH", 0x112, 3, 1, 6, 0) + b"\0\0\0\0"
-        os.mkdir(self.path("turned"))
+    def take_jpeg(self, folder, told):
+        """Photographs of a camera on its side, and what EXIF tells of each."""
+        os.mkdir(self.path(folder))
         shown = [photograph(light, self.normals, self.albedo) ** (1 / 2.2) for light in self.lights]
         np.save(self.path("a.npy"), [np.rot90(np.dstack([np.rint(255 * picture).astype(np.uint8)] * 3)) for picture in shown])
         launch("picturesrc", f"location={self.path('a.npy')}", "!", "videoconvert", "!", "jpegenc", "quality=98", "!",
                "multifilesink", f"location={self.path('a%d.jpg')}")
-        for i in range(LIGHTS):
+        for i, orientation in enumerate(told):
+            exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + struct.pack(">HHIHH", 0x112, 3, 1, orientation, 0) + b"\0\0\0\0"
             with open(self.path(f"a{i}.jpg"), "rb") as file:
                 data = file.read()
-            with open(self.path(f"turned/IMG_{i + 1}.JPG"), "wb") as file:
+            with open(self.path(f"{folder}/IMG_{i + 1}.JPG"), "wb") as file:
                 file.write(data[:2] + b"\xff\xe1" + struct.pack(">H", len(exif) + 2) + exif + data[2:])
+
+    @unittest.skipUnless("jpeg" in os.environ["FORMATS"].split(), "built without jpeg")
+    def test_jpeg_is_turned_upright_and_made_linear(self):
+        self.take_jpeg("turned", [6] * LIGHTS)
         self.write_lp("lights.lp")
         self.gst_imaging("photostereo", "turned", "lights.lp", "-o", "out")
         self.assertEqual(self.result("out")["size"], [WIDTH, HEIGHT])
         self.assertLess(self.error("out")[0], 2)
+
+    @unittest.skipUnless("jpeg" in os.environ["FORMATS"].split(), "built without jpeg")
+    def test_one_camera_has_one_orientation(self):
+        """Photographs that EXIF turns otherwise: by half a turn, and by a quarter, mirrored ones too."""
+        self.write_lp("lights.lp")
+        for name, odd in ("half", {3: 8}), ("quarter", {3: 1, 5: 3}), ("mirrored", {0: 2, 1: 4, 2: 5, 3: 7}):
+            self.take_jpeg(name, [odd.get(i, 6) for i in range(LIGHTS)])
+            _out, err = self.gst_imaging("photostereo", name, "lights.lp", "-o", f"{name}-out")
+            self.assertIn(f"{len(odd)} of {LIGHTS} pictures have another EXIF orientation than the others, which have 6: "
+                          + ", ".join(f"IMG_{i + 1}.JPG ({told})" for i, told in odd.items()), err)
+            self.assertNotIn("contradict", err)
+            self.assertEqual(self.result(f"{name}-out")["pictures"], LIGHTS)
+            self.assertLess(self.error(f"{name}-out")[0], 2)
 
     def test_a_dark_frame_is_subtracted(self):
         self.take()
