@@ -134,5 +134,52 @@ class Scale(Photographs):
             scales.append(next((float(s["value"]) for s in settings if s["name"] == "mm-per-pixel" and s["owner"] == "photostereo"), 1))
         self.assertEqual(scales, [0.5, 1, 1, 0.25])
 
+    def test_a_lens_is_that_of_the_heights_too(self):
+        """A part of a sphere of 20 mm, 92 mm below the camera; without the lens it is 1 mm off."""
+        focal, far, middle = 60 / 36 * WIDTH, 92.0, -5.0
+        y, x = np.mgrid[:HEIGHT, :WIDTH]
+        ways = np.dstack([(x - (WIDTH - 1) / 2) / focal, ((HEIGHT - 1) / 2 - y) / focal, -np.ones(x.shape)])
+        a, b, c = (ways ** 2).sum(-1), (far - middle) * ways[..., 2], (far - middle) ** 2 - 20 ** 2
+        root = b * b - a * c
+        way = (-b - np.sqrt(np.maximum(root, 0))) / a
+        points = way[..., None] * ways + (0, 0, far)
+        inside = (root > 0) & (points[..., 2] > 2)
+        self.normals = (points - (0, 0, middle)) / 20 * inside[..., None]
+        height = np.where(inside, points[..., 2], np.nan)
+        self.albedo = 0.8 * np.ones(x.shape)
+        self.take()
+        self.save("photos/mask.png", inside.astype(np.uint8) * 255)
+        self.write_lp("lights.lp")
+        lens = "--set", "focal-length-mm=60", "--set", "sensor-width-mm=36"
+        lowest, mean = np.nanmin(height), np.nanmean(height)
+        for plane, at, more in ("lowest", lowest, ()), ("mean", mean, ()), ("mean", mean, ("--integration", "bilateral")):
+            words = *lens, "--set", f"plane-at={plane}", "--mm-per-pixel", f"{(far - at) / focal}", *more
+            self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--overwrite", *words)
+            found = photographs.read(self.path("out/height.tif")).reshape(HEIGHT, WIDTH)
+            self.assertLess(np.sqrt(np.nanmean((found - height + lowest) ** 2)), 0.05, (plane, more))
+            scales = [float(s["value"]) for s in self.result("out")["settings"] if (s["owner"], s["name"]) == ("normalintegrate", "mm-per-pixel")]
+            self.assertEqual(len(scales), 1)
+            self.assertAlmostEqual(scales[0] * focal / (far - lowest), 1, delta=2e-3)
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--overwrite", *lens)
+        self.assertIn("There is a lens and no scale", err)
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bad", *lens[:2], code=2)
+        self.assertIn("belong together", err)
+
+    def test_properties_of_the_heights_are_set_as_well(self):
+        self.take()
+        self.write_lp("lights.lp")
+        self.save("photos/mask.png", self.inside.astype(np.uint8) * 255)
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "plain")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "flat", "--set", "flatten=quadratic")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "known", "--set", "known-points=<55,45,-7.5>", "--set", "robust=none")
+        plain, flat, known = (photographs.read(self.path(f"{name}/height.tif")).reshape(HEIGHT, WIDTH) for name in ("plain", "flat", "known"))
+        self.assertLess(np.nanstd(flat), 0.3 * np.nanstd(plain))
+        self.assertAlmostEqual(known[45, 55], -7.5, places=3)
+        for word, sentence in (("flaten=plane", 'photostereo and normalintegrate have no property "flaten"; did you mean "flatten"?'),
+                               ("robst=none", 'did you mean "robust"?'), ("method=poisson", "the command sets method itself, by --integration"),
+                               ("flatten=cubic", "flatten is \"cubic\", and is one of")):
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bad", "--set", word, code=2)
+            self.assertIn(sentence, err)
+
 
 main()

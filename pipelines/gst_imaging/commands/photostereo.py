@@ -31,7 +31,8 @@ RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
 # Properties that no --set may change, and what changes them.
 OWN = {"name": "", "normal-encoding": "", "lights-location": "", "mm-per-pixel": ", by --mm-per-pixel", "gamma": ", by --gamma",
        "curve": ", by --curve", "mask-location": ", by --mask", "dark-location": ", by --dark", "white-location": ", by --white",
-       "intensities-location": ", by --intensities"}
+       "intensities-location": ", by --intensities", "method": ", by --integration", "stiffness": ", by --stiffness", "mesh-location": ""}
+LENS = "focal-length-mm", "sensor-width-mm"  # of photostereo and normalintegrate, by one --set
 METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
            **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
 UPDATES = 8  # results on the way, for the plot of convergence
@@ -67,7 +68,7 @@ def add_arguments(parser):
     parser.add_argument("--web", action="store_true", help="a page on which visitors move the light, web/index.html")
     parser.add_argument("--rti", action="store_true", help="polynomial texture maps for archives: rti/object.ptm, rti/info.json of Relight")
     parser.add_argument("--title", metavar="TEXT", help="of the page (default: the name of the folder)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another property of photostereo")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another property of photostereo or normalintegrate")
 
 
 def point(text):
@@ -155,6 +156,9 @@ class Set:
         self.curve, self.gamma = options.curve, usual if options.gamma is None else options.gamma
         known = scale.choose(library.numpy(), self, options, made.warn)
         options.unit, options.mm_per_pixel = ("pixels", 1) if known is None else ("mm", known)
+        if known is None and lens_of(options):
+            made.warn("There is a lens and no scale: heights are in widths of a pixel at the lowest point, and photostereo takes a pixel for a mm. Give"
+                      " --mm-per-pixel, --scale-ruler or --chart-mm.")
         if options.white and not self.white:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
 
@@ -244,7 +248,7 @@ class Set:
         n = len(self.pairs)
         if n * self.size[0] * self.size[1] <= SAMPLES and n > UPDATES:
             words.append(f"update-interval={-(-n // UPDATES)}")
-        return words + METHODS.get(options.method, []) + options.set
+        return words + METHODS.get(options.method, []) + [word for word in options.set if has_property("photostereo", word)]
 
 
 class Watch:
@@ -287,10 +291,39 @@ def words_of_scale(options):
     return [f"mm-per-pixel={options.mm_per_pixel:.10g}"] if options.unit == "mm" else []
 
 
-def words_of_heights(made, options):
+def has_property(element, word):
+    return bool(library.gstreamer().ElementFactory.make(element).find_property(word.split("=")[0]))
+
+
+def lens_of(options):
+    """Returns: words for normalintegrate, which photostereo gets as well"""
+    words = [word for word in options.set if word.split("=")[0] in LENS]
+    return [] if f"{LENS[0]}=0" in words else words
+
+
+def words_of_heights(made, options, mm, more):
+    """mm: width of a pixel, with a lens at the lowest point"""
     stiffness = [] if options.stiffness is None else [f"stiffness={options.stiffness:.10g}"]
-    return ["normalintegrate", "name=i", f"method={options.integration}", *stiffness, *words_of_scale(options), f"mesh-location={made.path('mesh.glb')}",
+    scaled = [f"mm-per-pixel={mm:.10g}"] if options.unit == "mm" else []
+    return ["normalintegrate", "name=i", f"method={options.integration}", *stiffness, *scaled, *lens_of(options), *more,
             "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"]
+
+
+def words_of_mesh(made, options, mm):
+    """The same with the mesh and all that was set."""
+    return words_of_heights(made, options, mm, [*(word for word in options.set if not has_property("photostereo", word)),
+                                                f"mesh-location={made.path('mesh.glb')}"])
+
+
+def mm_at_lowest(np, photos, made, options):
+    """Of photostereo's mm-per-pixel, which is that of the mean height, the one of the lowest point: the distance of the camera, f pixels
+    wide, grows by the mean height, which is proportional to it."""
+    play.play(play.parse(["picturesrc", f"location={made.path('normals.png')}", "!", *words_of_heights(made, options, options.mm_per_pixel, [])]))
+    height = photographs.read(made.path("height.tif"))
+    mean = height[np.isfinite(height)].sum() / max(np.isfinite(height).sum(), 1) / options.mm_per_pixel
+    given = dict(word.split("=", 1) for word in lens_of(options))
+    focal = float(given[LENS[0]]) / float(given[LENS[1]]) * photos.size[1]
+    return options.mm_per_pixel * focal / (focal - min(mean, focal / 2))  # a mean beyond is none of photographs
 
 
 def picture_words(made, pad, form):
@@ -337,7 +370,8 @@ def solve(np, photos, made, options):
     samples = photos.sheets or photos.samples
     watch.files = samples.playable(np, made)
     channels = "RGBA64_LE" if len(library.Arrays().kind(photos.pairs[0][1])[1]) == 3 else "GRAY16_LE"
-    integrate = words_of_heights(made, options)
+    is_at_mean = bool(lens_of(options)) and options.unit == "mm" and "plane-at=lowest" not in options.set
+    later = options.chart or is_at_mean
     play_set(photos, made, [
         "picturesrc", "name=in", "!", *photos.words(np, made, options),
         "p.normal", "!", "tee", "name=n", "n.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('normals.png')}",
@@ -345,14 +379,17 @@ def solve(np, photos, made, options):
         "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}",
         "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
         *picture_words(made, "confidence", "GRAY16_LE"), *picture_words(made, "mask", "GRAY8"),
-        *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])], watch)
+        *([] if later else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo",
+                            *words_of_mesh(made, options, options.mm_per_pixel)])], watch)
     if watch.misfits:
         made.report.fact("pictures that contradict the others", ", ".join(
             f"{os.path.basename(photos.pairs[i][1])} ({100 * residual:.0f} %)" for i, residual in watch.misfits))
     if options.chart:  # the mesh has the colours that come of it
         correct_colours(np, photos, made, options)
+    if later:
+        mm = mm_at_lowest(np, photos, made, options) if is_at_mean else options.mm_per_pixel
         made.play(["picturesrc", f"location={made.path('normals.png')}", "!", "i.sink", "picturesrc", f"location={made.path('albedo.png')}", "!",
-                   "i.albedo", *integrate])
+                   "i.albedo", *words_of_mesh(made, options, mm)])
     samples.remove(made)
     for name in "mask.npy", "intensities.txt", "dark.npy", "white.npy":  # of the pipeline
         if os.path.exists(made.path(name)):
@@ -469,15 +506,26 @@ def check_options(given):
             raise Failure(WRONG_USE, f"--set {word} and --method {given.method} set the same: leave one of them out.")
         if name in OWN:
             raise Failure(WRONG_USE, f"--set {word}: the command sets {name} itself{OWN[name]}.")
+    check_properties(given.set)
+
+
+def check_properties(words):
+    for word in words:
+        if "=" not in word:
+            raise Failure(WRONG_USE, f"--set {word}: it takes NAME=VALUE, as --set robust=huber.")
+        elements, name = ("photostereo", "normalintegrate"), word.split("=")[0]
+        if not any(has_property(element, word) for element in elements):
+            sentence = f'photostereo and normalintegrate have no property "{name}"'
+            raise Failure(WRONG_USE, f"--set {word}: {sentence}{play.meant(library.gstreamer(), elements, sentence) or '.'}")
+    given = {word.split("=")[0] for word in words}
+    if len(given.intersection(LENS)) == 1:
+        raise Failure(WRONG_USE, "--set focal-length-mm and --set sensor-width-mm belong together: a camera needs both.")
 
 
 def run(given):
     np = library.numpy()
     check_options(given)
     folders, lights = split(given.input)
-    for word in given.set:
-        if "=" not in word:
-            raise Failure(WRONG_USE, f"--set {word}: it takes NAME=VALUE, as --set robust=huber.")
 
     def work(folder, made):
         options = argparse.Namespace(**vars(given))  # the scale may be that of its lights
