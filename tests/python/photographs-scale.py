@@ -120,6 +120,19 @@ class Scale(Photographs):
         _out, err = self.gst_imaging(*words[:-2], "tilted", "--chart", "tilted.png", "--chart-mm", "215x129")
         self.assertIn("does not face the camera", err)
 
+    def test_normals_whose_y_is_down_have_the_same_heights(self):
+        self.take()
+        self.write_lp("lights.lp")
+        heights, curls, pages = [], [], []
+        for words in (), ("--set", "y-axis=down"):
+            self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--overwrite", "--web", *words)
+            heights.append(photographs.read(self.path("out/height.tif")).reshape(HEIGHT, WIDTH))
+            curls.append(next(f["value"] for f in self.result("out")["figures"] if f["name"] == "curl of the slopes"))
+            pages.append(sorted(os.listdir(self.path("out/web"))))
+        np.testing.assert_allclose(heights[1], heights[0], atol=0.01)
+        self.assertAlmostEqual(curls[0], curls[1], delta=1e-3)
+        self.assertEqual(*pages)
+
     def test_the_width_of_a_dome_is_the_scale(self):
         self.take()
         lamps = 300 * self.lights

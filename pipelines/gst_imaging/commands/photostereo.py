@@ -32,6 +32,7 @@ RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
 OWN = {"name": "", "normal-encoding": "", "lights-location": "", "mm-per-pixel": ", by --mm-per-pixel", "gamma": ", by --gamma",
        "curve": ", by --curve", "mask-location": ", by --mask", "dark-location": ", by --dark", "white-location": ", by --white",
        "intensities-location": ", by --intensities", "method": ", by --integration", "stiffness": ", by --stiffness", "mesh-location": ""}
+DOWN = "y-axis=down"  # of photostereo, for normals as DirectX has them
 LENS = "focal-length-mm", "sensor-width-mm"  # of photostereo and normalintegrate, by one --set
 METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
            **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
@@ -301,11 +302,20 @@ def lens_of(options):
     return [] if f"{LENS[0]}=0" in words else words
 
 
+def upright(np, made, options):
+    """Returns: normals.png, 16 bits, whose y is up, as the page and the curl have it"""
+    normals = photographs.read(made.path("normals.png"))
+    if DOWN in options.set:
+        normals[..., 1] = np.where(normals[..., 3] > 0, np.uint16(65535) - normals[..., 1] + np.uint16(1), normals[..., 1])
+    return normals
+
+
 def words_of_heights(made, options, mm, more):
     """mm: width of a pixel, with a lens at the lowest point"""
     stiffness = [] if options.stiffness is None else [f"stiffness={options.stiffness:.10g}"]
     scaled = [f"mm-per-pixel={mm:.10g}"] if options.unit == "mm" else []
-    return ["normalintegrate", "name=i", f"method={options.integration}", *stiffness, *scaled, *lens_of(options), *more,
+    down = [DOWN] if DOWN in options.set else []
+    return ["normalintegrate", "name=i", f"method={options.integration}", *stiffness, *scaled, *lens_of(options), *down, *more,
             "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"]
 
 
@@ -420,7 +430,7 @@ def show(np, photos, made, options, watch, quality):
     tell_figures(made, told, len(photos.pairs))
     unit = options.unit
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
-    normals = photographs.read(made.path("normals.png"))
+    normals = upright(np, made, options)
     solved = normals[..., 3] > 0
     turned = photographs.curl(np, np.where(solved[..., None], normals[..., :3] / 32767 - 32768 / 32767, 0))
     if turned is not None and turned > CURL:
@@ -478,7 +488,7 @@ def show_plots(np, photos, made, watch, residual, used):
 
 def write_page(np, photos, made, options):
     """The folder web, whose index.html opens by double click."""
-    normals, albedo = (photographs.read(made.path(name)) for name in ("normals.png", "albedo.png"))
+    normals, albedo = upright(np, made, options), photographs.read(made.path("albedo.png"))
     maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
                     photographs.read(made.path("height.tif")).reshape(photos.size))
     web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, options.unit,
