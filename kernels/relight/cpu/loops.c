@@ -93,7 +93,7 @@ find_light (const ImkRelightParams *p, const Channels n, float matte[CHUNK],
     return;
   multiply (n, p->halfway, gloss);
   for (uint32_t i = 0; i < CHUNK; i++)
-    strength[i] = (facing[i] > 0) & (gloss[i] > 0) ? p->specular : 0;
+    strength[i] = ((facing[i] > 0) & (gloss[i] > 0)) ? p->specular : 0;
   raise_to_power (gloss, CHUNK, p->shininess);
   for (uint32_t i = 0; i < CHUNK; i++)
     gloss[i] *= strength[i];
@@ -111,7 +111,7 @@ scale_albedo (ImkType type, Channels a)
     for (uint32_t i = 0; i < CHUNK; i++) {
       float v = a[k][i] * by;
 
-      a[k][i] = (v > 0) & (v < INFINITY) ? v : 0; /* so is NaN */
+      a[k][i] = ((v > 0) & (v < INFINITY)) ? v : 0; /* so is NaN */
     }
 }
 
