@@ -92,9 +92,12 @@ set_width (GstBuffer *jpeg, guint width)
     return FALSE;
   while (!found && at + 9 <= map.size && map.data[at] == 0xff) {
     found = map.data[at + 1] >= 0xc0 && map.data[at + 1] <= 0xc2;
-    if (found)
-      GST_WRITE_UINT16_BE (map.data + at + 7, (guint16) width);
-    at += 2 + GST_READ_UINT16_BE (map.data + at + 2);
+    if (found) {
+      map.data[at + 7] = (guint8) (width >> 8);
+      map.data[at + 8] = (guint8) width;
+    }
+    /* in bytes: it is at any address */
+    at += 2 + (gsize) (map.data[at + 2] << 8 | map.data[at + 3]);
   }
   gst_buffer_unmap (jpeg, &map);
   return found;
