@@ -511,7 +511,7 @@ TEST (test_fit, "cells that are not where the lenslets are, are known as such")
   }
 }
 
-/* As for other frames without a lattice, nothing is said of the cells. */
+/* As for other frames without a lattice, the cells are not judged. */
 TEST (test_no_fit, "without a lattice cells are not off")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 24, 0, 2, 200, 200);

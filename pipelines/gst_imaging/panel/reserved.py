@@ -14,7 +14,7 @@ class Reserved:
                 self.made = os.fstat(file.fileno())
         except FileExistsError as error:
             raise Refusal(409, f"There is {os.path.basename(path)} already: choose another name, or set replace.", exists=True) from error
-        except OSError:  # who writes it has a sentence for that
+        except OSError:  # the element that writes it refuses it in a sentence
             pass
 
     def is_untouched(self):
