@@ -284,12 +284,19 @@ gst_imaging_view_frame_clear (GstImagingViewFrame *self)
   do { \
     const type *p = row; \
 \
-    for (guint i = 0; i < n; i++) \
-      for (guint c = 0; c < channels; c++) { \
-        const type v = p[(gsize) xs[i] * channels + c]; \
+    if (is_dense) \
+      for (gsize i = 0; i < (gsize) n * channels; i++) { \
+        const type v = p[(gsize) xs[0] * channels + i]; \
 \
-        *values++ = (expression); \
+        values[i] = (expression); \
       } \
+    else \
+      for (guint i = 0; i < n; i++) \
+        for (guint c = 0; c < channels; c++) { \
+          const type v = p[(gsize) xs[i] * channels + c]; \
+\
+          *values++ = (expression); \
+        } \
   } while (0)
 
 gconstpointer
@@ -305,6 +312,8 @@ gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z, guint y,
     const guint *xs, guint n, gdouble *values)
 {
   const guint channels = self->channels;
+  /* side by side, for which a compiler has faster code */
+  const gboolean is_dense = n > 0 && xs[n - 1] - xs[0] == n - 1;
   gconstpointer row = gst_imaging_view_frame_row (self, z, y);
 
   switch (self->type) {

@@ -30,7 +30,8 @@ void gst_imaging_view_frame_clear (GstImagingViewFrame *self);
 gconstpointer gst_imaging_view_frame_row (
     const GstImagingViewFrame *self, guint z, guint y);
 
-/* @values: doubles of the samples at @xs[0], ... of row @y of slice @z */
+/* @values: doubles of the samples at @xs[0] < @xs[1] ... of row @y of slice @z
+ */
 void gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z,
     guint y, const guint *xs, guint n, gdouble *values);
 

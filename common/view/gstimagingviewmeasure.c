@@ -57,12 +57,35 @@ gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
 /* --- ends ------------------------------------------------------------------
  */
 
-static gint
-compare (gconstpointer a, gconstpointer b)
+/* Hoare's algorithm FIND. Returns: the @k-th smallest; those before it are not
+ * larger then, and those behind it not smaller */
+static gdouble
+find (gdouble *values, gsize n, gsize k)
 {
-  const gdouble x = *(const gdouble *) a, y = *(const gdouble *) b;
+  gssize first = 0, last = (gssize) n - 1;
 
-  return (x > y) - (x < y);
+  while (first < last) {
+    const gdouble middle = values[k];
+    gssize i = first, j = last;
+
+    while (i <= j) {
+      while (values[i] < middle)
+        i++;
+      while (values[j] > middle)
+        j--;
+      if (i <= j) {
+        const gdouble other = values[i];
+
+        values[i++] = values[j];
+        values[j--] = other;
+      }
+    }
+    if (j < (gssize) k)
+      first = i;
+    if (i > (gssize) k)
+      last = j;
+  }
+  return values[k];
 }
 
 void
@@ -71,10 +94,8 @@ gst_imaging_view_measure_ends (
 {
   const gsize n_cut = (gsize) ((gdouble) n * percent / 100);
 
-  if (n > 0)
-    qsort (values, n, sizeof (gdouble), compare);
-  *low = n > 0 ? values[n_cut] : 0;
-  *high = n > 0 ? values[n - 1 - n_cut] : 0;
+  *low = n > 0 ? find (values, n, n_cut) : 0;
+  *high = n > 0 ? find (values, n, n - 1 - n_cut) : 0;
 }
 
 /* --- statistics ----------------------------------------------------------- */

@@ -36,7 +36,7 @@ gst_imaging_view_judged (gsize k, gsize step)
 }
 
 /* The ends of @n values, @percent of which are left out at each; of none 0.
- * @values: are sorted */
+ * @values: get another order */
 void gst_imaging_view_measure_ends (
     gdouble *values, gsize n, gdouble percent, gdouble *low, gdouble *high);
 

@@ -10,6 +10,68 @@
 
 enum { BLOCK = 8 }; /* of a JPEG, pixels */
 
+/* --- values ------------------------------------------------------------------
+ */
+
+/* Those of the picture's rows, [width][channels] each. They are read as often
+ * as they are needed: all of them together would drive the frames of the
+ * pipeline out of the caches. Projections, which take long to read, and means
+ * are kept. */
+typedef struct {
+  const GstImagingViewFrame *frame;
+  const GstImagingViewSettings *settings;
+  const guint *xs, *ys; /* where the pixels are in the section */
+  guint width, height;
+  gsize n_row;
+  gboolean keeps;
+  guint n_kept;
+  gdouble *values; /* [keeps ? height : 1][n_row] */
+} Rows;
+
+/* Returns: the values of row @y, until the next call */
+static const gdouble *
+row_of (Rows *r, guint y)
+{
+  gdouble *values = r->values + (r->keeps ? y * r->n_row : 0);
+
+  if (y < r->n_kept)
+    return values;
+  gst_imaging_view_section_read (
+      r->frame, r->settings, r->ys[y], r->xs, r->width, values);
+  gst_imaging_view_video_become_rgb (
+      &r->frame->meaning, r->frame->channels, r->width, values);
+  if (r->keeps)
+    r->n_kept = y + 1;
+  return values;
+}
+
+static gboolean
+has_nan (const gdouble *values, gsize n)
+{
+  guint n_nan = 0;
+
+  for (gsize i = 0; i < n; i++)
+    n_nan += isnan (values[i]) != 0;
+  return n_nan > 0;
+}
+
+/* Returns: whether one of them is NaN */
+static gboolean
+become_means (Rows *r, const GstImagingViewRectangle *crop)
+{
+  const gsize n = r->n_row * r->height;
+
+  g_free (r->values);
+  r->values = g_new (gdouble, n);
+  gst_imaging_view_reduce (
+      r->frame, r->settings, crop, r->width, r->height, r->values);
+  gst_imaging_view_video_become_rgb (&r->frame->meaning, r->frame->channels,
+      (gsize) r->width * r->height, r->values);
+  r->keeps = TRUE;
+  r->n_kept = r->height;
+  return has_nan (r->values, n);
+}
+
 /* --- window and level --------------------------------------------------------
  */
 
@@ -19,15 +81,47 @@ is_automatic (const GstImagingViewSettings *r)
   return isnan (r->window) || isnan (r->level);
 }
 
-/* The smallest and the largest finite value. */
+/* The smallest and the largest finite value of each column, which a compiler
+ * can do for several of them at once */
+typedef struct {
+  gsize n;
+  gdouble *low, *high;
+} Ends;
+
 static void
-judge_ends (GstImagingViewPicture *self, const gdouble *values, gsize n)
+ends_init (Ends *self, gsize n)
 {
-  for (gsize i = 0; i < n; i++)
-    if (isfinite (values[i])) {
-      self->minimum = MIN (self->minimum, values[i]);
-      self->maximum = MAX (self->maximum, values[i]);
-    }
+  self->n = n;
+  self->low = g_new (gdouble, n);
+  self->high = g_new (gdouble, n);
+  for (gsize i = 0; i < n; i++) {
+    self->low[i] = INFINITY;
+    self->high[i] = -INFINITY;
+  }
+}
+
+static void
+ends_add (Ends *self, const gdouble *values)
+{
+  gdouble *low = self->low, *high = self->high;
+
+  for (gsize i = 0; i < self->n; i++) {
+    const gdouble v = values[i];
+
+    low[i] = (v < low[i]) & (v >= -G_MAXDOUBLE) ? v : low[i];
+    high[i] = (v > high[i]) & (v <= G_MAXDOUBLE) ? v : high[i];
+  }
+}
+
+static void
+ends_finish (Ends *self, GstImagingViewPicture *picture)
+{
+  for (gsize i = 0; i < self->n; i++) {
+    picture->minimum = MIN (picture->minimum, self->low[i]);
+    picture->maximum = MAX (picture->maximum, self->high[i]);
+  }
+  g_free (self->low);
+  g_free (self->high);
 }
 
 /* Samples of the crop that the picture leaves out count as well. */
@@ -39,32 +133,29 @@ judge_all (GstImagingViewPicture *self, const GstImagingViewFrame *frame,
   g_autofree guint *xs =
       gst_imaging_view_section_columns (self->crop.x, self->crop.width);
   g_autofree gdouble *row = g_new (gdouble, n);
+  Ends ends;
 
+  ends_init (&ends, n);
   for (guint y = 0; y < self->crop.height; y++) {
     gst_imaging_view_section_read (
         frame, r, self->crop.y + y, xs, self->crop.width, row);
     gst_imaging_view_video_become_rgb (
         &frame->meaning, frame->channels, self->crop.width, row);
-    judge_ends (self, row, n);
+    ends_add (&ends, row);
   }
+  ends_finish (&ends, self);
 }
 
 static void
-choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
+choose_window (GstImagingViewPicture *self, gdouble *judged, gsize n_judged,
     const GstImagingViewSettings *r)
 {
-  const gsize step = MAX (n / GST_IMAGING_VIEW_N_JUDGED, 1);
-  g_autofree gdouble *judged = g_new (gdouble, n / step + 1);
-  gsize n_judged = 0, place;
   gdouble low, high;
 
   self->window = r->window;
   self->level = r->level;
   if (!is_automatic (r))
     return;
-  for (gsize k = 0; (place = gst_imaging_view_judged (k, step)) < n; k++)
-    if (isfinite (values[place]))
-      judged[n_judged++] = values[place];
   gst_imaging_view_measure_ends (judged, n_judged, r->clip, &low, &high);
   if (r->clip == 0 && self->minimum <= self->maximum) {
     low = self->minimum;
@@ -74,6 +165,38 @@ choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
   self->window = high > low ? MIN (high - low, G_MAXDOUBLE) : 1;
   self->level =
       isfinite (high - low) ? low + (high - low) / 2 : low / 2 + high / 2;
+}
+
+/* Returns: whether one of the values is NaN */
+static gboolean
+judge (GstImagingViewPicture *self, Rows *rows, const GstImagingViewSettings *r)
+{
+  const gsize n_values = rows->n_row * rows->height;
+  const gsize step = MAX (n_values / GST_IMAGING_VIEW_N_JUDGED, 1);
+  g_autofree gdouble *judged = g_new (gdouble, n_values / step + 1);
+  gsize n_judged = 0, k = 0, place = gst_imaging_view_judged (0, step);
+  gboolean with_nan = FALSE;
+  Ends ends;
+
+  self->minimum = INFINITY;
+  self->maximum = -INFINITY;
+  ends_init (&ends, rows->n_row);
+  for (guint y = 0; y < rows->height; y++) {
+    const gdouble *row = row_of (rows, y);
+    const gsize first = y * rows->n_row;
+
+    ends_add (&ends, row);
+    with_nan = with_nan || has_nan (row, rows->n_row);
+    for (; place < first + rows->n_row;
+         place = gst_imaging_view_judged (++k, step))
+      if (isfinite (row[place - first]))
+        judged[n_judged++] = row[place - first];
+  }
+  ends_finish (&ends, self);
+  if (r->clip == 0 && is_automatic (r))
+    judge_all (self, rows->frame, r);
+  choose_window (self, judged, n_judged, r);
+  return with_nan;
 }
 
 /* --- the picture -------------------------------------------------------------
@@ -86,27 +209,65 @@ is_nan (const gdouble *sample, guint channels)
          (channels >= 3 && (isnan (sample[1]) || isnan (sample[2])));
 }
 
+/* With window 0 the scale is infinite, and 0 times it is NaN: the first colour.
+ */
 static void
-paint (GstImagingViewPicture *self, const gdouble *values, guint channels,
-    guint colours)
+choose_levels (const GstImagingViewPicture *self, const gdouble *values,
+    gsize n, guint8 *levels)
 {
-  /* with window 0 it is infinite, and 0 times it is NaN: the first colour */
   const gdouble scale = 255 / self->window;
   const gdouble low = self->level - self->window / 2;
-  const guint to_channels = self->is_grey ? 1 : 3;
+
+  for (gsize i = 0; i < n; i++) {
+    const gdouble v = (values[i] - low) * scale;
+    const gdouble above = v > 0 ? v : 0;
+
+    levels[i] = (guint8) (gint) ((above < 255 ? above : 255) + 0.5);
+  }
+}
+
+/* Samples of slices that have not been seen are black. */
+static void
+paint_nan (const Rows *rows, guint y, const gdouble *values, guint8 *to)
+{
+  const GstImagingViewSettings *r = rows->settings;
+  const guint32 nan = gst_imaging_view_colours_nan (r->colours);
+
+  for (guint x = 0; x < rows->width; x++, values += rows->frame->channels)
+    if (is_nan (values, rows->frame->channels)) {
+      const guint32 colour = gst_imaging_view_section_has (
+                                 rows->frame, r, rows->xs[x], rows->ys[y])
+                                 ? nan
+                                 : 0;
+
+      for (guint c = 0; c < 3; c++)
+        to[3 * x + c] = (guint8) (colour >> (16 - 8 * c));
+    }
+}
+
+static void
+paint (GstImagingViewPicture *self, Rows *rows, gboolean with_nan)
+{
+  const guint channels = rows->frame->channels;
+  g_autofree guint8 *levels = g_new (guint8, rows->n_row);
   guint8 table[256][3];
 
-  gst_imaging_view_colours_fill (colours, table);
+  gst_imaging_view_colours_fill (rows->settings->colours, table);
   for (guint y = 0; y < self->height; y++) {
+    const gdouble *values = row_of (rows, y);
     guint8 *to = self->pixels + (gsize) y * self->stride;
 
-    for (guint x = 0; x < self->width; x++, values += channels)
-      for (guint c = 0; c < to_channels; c++) {
-        const gdouble v = (values[channels >= 3 ? c : 0] - low) * scale;
-        const guint8 level = v >= 255 ? 255 : v > 0 ? (guint8) (v + 0.5) : 0;
+    choose_levels (self, values, rows->n_row, levels);
+    for (guint x = 0; x < self->width; x++) {
+      const guint8 *level = levels + (gsize) x * channels;
 
-        *to++ = self->is_grey || channels >= 3 ? level : table[level][c];
-      }
+      if (self->is_grey)
+        to[x] = *level;
+      else
+        memcpy (to + 3 * (gsize) x, channels >= 3 ? level : table[*level], 3);
+    }
+    if (with_nan)
+      paint_nan (rows, y, values, to);
   }
 }
 
@@ -123,27 +284,6 @@ extend_rows (GstImagingViewPicture *self)
     for (gsize i = self->width * n; i < self->stride; i++)
       row[i] = row[i - n];
   }
-}
-
-/* xs, ys: where the pixels are in the section. Samples of slices that have not
- * been seen are black. */
-static void
-paint_nan (GstImagingViewPicture *self, const GstImagingViewFrame *frame,
-    const GstImagingViewSettings *r, const gdouble *values, const guint *xs,
-    const guint *ys)
-{
-  const guint32 nan = gst_imaging_view_colours_nan (r->colours);
-
-  for (guint y = 0; y < self->height; y++)
-    for (guint x = 0; x < self->width; x++, values += frame->channels)
-      if (is_nan (values, frame->channels)) {
-        const guint32 colour =
-            gst_imaging_view_section_has (frame, r, xs[x], ys[y]) ? nan : 0;
-
-        for (guint c = 0; c < 3; c++)
-          self->pixels[(gsize) y * self->stride + 3 * x + c] =
-              (guint8) (colour >> (16 - 8 * c));
-      }
 }
 
 static guint *
@@ -183,53 +323,43 @@ void
 gst_imaging_view_picture_make (GstImagingViewPicture *self,
     const GstImagingViewFrame *frame, const GstImagingViewSettings *r)
 {
-  const guint channels = frame->channels;
   g_autofree guint *xs = NULL, *ys = NULL;
-  g_autofree gdouble *values = NULL;
-  gboolean has_nan = FALSE;
-  gsize n_row, n_values;
+  gboolean with_nan;
+  Rows rows;
 
   gst_imaging_view_section_size (
       frame, r, &self->source_width, &self->source_height);
   self->crop = r->crop;
   gst_imaging_view_section_cut (frame, r, &self->crop);
   choose_size (self, r);
-  n_row = (gsize) self->width * channels;
   xs = choose_places (self->crop.x, self->crop.width, self->width);
   ys = choose_places (self->crop.y, self->crop.height, self->height);
-  n_values = n_row * self->height;
-  values = g_new (gdouble, n_values);
-  for (guint y = 0; y < self->height; y++)
-    gst_imaging_view_section_read (
-        frame, r, ys[y], xs, self->width, values + y * n_row);
-  gst_imaging_view_video_become_rgb (
-      &frame->meaning, channels, (gsize) self->width * self->height, values);
-  self->minimum = INFINITY;
-  self->maximum = -INFINITY;
-  judge_ends (self, values, n_values);
-  if (r->clip == 0 && is_automatic (r))
-    judge_all (self, frame, r);
+  rows = (Rows){
+      .frame = frame,
+      .settings = r,
+      .xs = xs,
+      .ys = ys,
+      .width = self->width,
+      .height = self->height,
+      .n_row = (gsize) self->width * frame->channels,
+      .keeps = gst_imaging_view_section_is_column (r->section) ||
+               gst_imaging_view_section_is_largest (r->section),
+  };
+  rows.values = g_new (gdouble, rows.n_row * (rows.keeps ? rows.height : 1));
   /* of samples: a window of means would make what means leave of fine stripes
    * as dark and bright as the stripes are */
-  choose_window (self, values, n_values, r);
-  if (has_means (self, frame, r)) {
-    gst_imaging_view_reduce (
-        frame, r, &self->crop, self->width, self->height, values);
-    gst_imaging_view_video_become_rgb (
-        &frame->meaning, channels, (gsize) self->width * self->height, values);
-  }
-  for (gsize i = 0; i < n_values && !has_nan; i++)
-    has_nan = isnan (values[i]);
-  self->is_grey = channels < 3 && r->colours == 0 && !has_nan;
+  with_nan = judge (self, &rows, r);
+  if (has_means (self, frame, r))
+    with_nan = become_means (&rows, &self->crop);
+  self->is_grey = frame->channels < 3 && r->colours == 0 && !with_nan;
   self->stride =
       (self->width + BLOCK - 1) / BLOCK * BLOCK * (self->is_grey ? 1 : 3);
   self->size = (gsize) self->stride * self->height;
   g_free (self->pixels);
   self->pixels = g_malloc0 (self->size);
-  paint (self, values, channels, r->colours);
-  if (has_nan)
-    paint_nan (self, frame, r, values, xs, ys);
+  paint (self, &rows, with_nan);
   extend_rows (self);
+  g_free (rows.values);
 }
 
 void
