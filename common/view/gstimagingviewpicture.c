@@ -45,6 +45,19 @@ row_of (Rows *r, guint y)
   return values;
 }
 
+/* Returns: (nullable): the values of row @y where they are bytes of a frame,
+ * as of most cameras: they need a table of 256 levels alone */
+static const guint8 *
+bytes_of (const Rows *r, guint y)
+{
+  const guint8 *row = NULL;
+
+  if (!r->keeps && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_U8 &&
+      r->frame->channels == 1 && r->xs[r->width - 1] - r->xs[0] == r->width - 1)
+    row = gst_imaging_view_section_row (r->frame, r->settings, r->ys[y]);
+  return row ? row + r->xs[0] : NULL;
+}
+
 static gboolean
 has_nan (const gdouble *values, gsize n)
 {
@@ -111,6 +124,19 @@ ends_add (Ends *self, const gdouble *values)
     low[i] = (v < low[i]) & (v >= -G_MAXDOUBLE) ? v : low[i];
     high[i] = (v > high[i]) & (v <= G_MAXDOUBLE) ? v : high[i];
   }
+}
+
+static void
+ends_add_bytes (Ends *self, const guint8 *bytes)
+{
+  guint8 low = 255, high = 0;
+
+  for (gsize i = 0; i < self->n; i++) {
+    low = MIN (low, bytes[i]);
+    high = MAX (high, bytes[i]);
+  }
+  self->low[0] = MIN (self->low[0], low);
+  self->high[0] = MAX (self->high[0], high);
 }
 
 static void
@@ -182,15 +208,22 @@ judge (GstImagingViewPicture *self, Rows *rows, const GstImagingViewSettings *r)
   self->maximum = -INFINITY;
   ends_init (&ends, rows->n_row);
   for (guint y = 0; y < rows->height; y++) {
-    const gdouble *row = row_of (rows, y);
+    const guint8 *bytes = bytes_of (rows, y);
+    const gdouble *row = bytes ? NULL : row_of (rows, y);
     const gsize first = y * rows->n_row;
 
-    ends_add (&ends, row);
-    with_nan = with_nan || has_nan (row, rows->n_row);
+    if (bytes)
+      ends_add_bytes (&ends, bytes);
+    else
+      ends_add (&ends, row);
+    with_nan = with_nan || (row && has_nan (row, rows->n_row));
     for (; place < first + rows->n_row;
-         place = gst_imaging_view_judged (++k, step))
-      if (isfinite (row[place - first]))
-        judged[n_judged++] = row[place - first];
+         place = gst_imaging_view_judged (++k, step)) {
+      const gdouble v = bytes ? bytes[place - first] : row[place - first];
+
+      if (isfinite (v))
+        judged[n_judged++] = v;
+    }
   }
   ends_finish (&ends, self);
   if (r->clip == 0 && is_automatic (r))
@@ -250,14 +283,23 @@ paint (GstImagingViewPicture *self, Rows *rows, gboolean with_nan)
 {
   const guint channels = rows->frame->channels;
   g_autofree guint8 *levels = g_new (guint8, rows->n_row);
-  guint8 table[256][3];
+  gdouble all[256];
+  guint8 table[256][3], level_of[256];
 
+  for (guint i = 0; i < 256; i++)
+    all[i] = i;
+  choose_levels (self, all, 256, level_of);
   gst_imaging_view_colours_fill (rows->settings->colours, table);
   for (guint y = 0; y < self->height; y++) {
-    const gdouble *values = row_of (rows, y);
+    const guint8 *bytes = bytes_of (rows, y);
+    const gdouble *values = bytes ? NULL : row_of (rows, y);
     guint8 *to = self->pixels + (gsize) y * self->stride;
 
-    choose_levels (self, values, rows->n_row, levels);
+    if (bytes)
+      for (guint x = 0; x < self->width; x++)
+        levels[x] = level_of[bytes[x]];
+    else
+      choose_levels (self, values, rows->n_row, levels);
     for (guint x = 0; x < self->width; x++) {
       const guint8 *level = levels + (gsize) x * channels;
 
@@ -266,7 +308,7 @@ paint (GstImagingViewPicture *self, Rows *rows, gboolean with_nan)
       else
         memcpy (to + 3 * (gsize) x, channels >= 3 ? level : table[*level], 3);
     }
-    if (with_nan)
+    if (with_nan && values)
       paint_nan (rows, y, values, to);
   }
 }
