@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _GNU_SOURCE /* SCHED_BATCH */
 #include "gstimagingview.h"
 
 #include <gst/base/gstbasesink.h>
-#include <sys/resource.h>
 #ifdef __linux__
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #endif
 
@@ -47,15 +49,30 @@ G_DEFINE_FINAL_TYPE (GstImagingView, gst_imaging_view, G_TYPE_OBJECT)
 
 /* --- in its thread -------------------------------------------------------- */
 
-/* The pipeline is more important than its pictures. */
+/* The pipeline is more important than its pictures. With a low priority alone a
+ * thread of the pipeline that wakes on the same processor waits for the end of
+ * a slice of time, which are some milliseconds; from Linux 6.12 on the slices
+ * of a thread can be short. SCHED_IDLE would stop the pictures where all
+ * processors are busy. */
 static void
 lower_priority (void)
 {
 #ifdef __linux__
   const id_t thread = (id_t) syscall (SYS_gettid);
+  const gint nice = MAX (10, getpriority (PRIO_PROCESS, thread));
+  const struct { /* sched_attr of linux/sched/types.h */
+    guint32 size, policy;
+    guint64 flags;
+    gint32 nice;
+    guint32 priority;
+    guint64 slice_ns, deadline, period;
+  } wanted = {.size = sizeof (wanted),
+      .policy = SCHED_BATCH,
+      .nice = nice,
+      .slice_ns = 100000};
 
-  setpriority (
-      PRIO_PROCESS, thread, MAX (10, getpriority (PRIO_PROCESS, thread)));
+  if (syscall (SYS_sched_setattr, thread, &wanted, 0) != 0)
+    setpriority (PRIO_PROCESS, thread, nice);
 #endif
 }
 

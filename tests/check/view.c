@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Pictures of the frames that pass a pad: true samples, sections of volumes,
  * and that a viewer costs the pipeline nothing but the frames it sees. */
+#define _GNU_SOURCE /* SCHED_BATCH */
 #include "check-common.h"
 
 #include <gst/app/gstappsink.h>
 #include <math.h>
 #include <poll.h>
 #include <string.h>
+#ifdef __linux__
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "gstimagingquantity.h"
 #include "gstimagingtap.h"
@@ -1542,3 +1549,59 @@ CHECK_TEST (test_a_tap_keeps_the_newest_frame)
   gst_buffer_unref (last);
   close_pads ();
 }
+
+#ifdef __linux__
+/* Returns: whether @task is the thread of a view */
+static gboolean
+is_view (const gchar *task)
+{
+  g_autofree gchar *path =
+      g_build_filename ("/proc/self/task", task, "comm", NULL);
+  g_autofree gchar *name = NULL;
+
+  return g_file_get_contents (path, &name, NULL, NULL) &&
+         g_str_equal (name, "imaging-view\n");
+}
+
+/* sched_attr of linux/sched/types.h */
+typedef struct {
+  guint32 size, policy;
+  guint64 flags;
+  gint32 nice;
+  guint32 priority;
+  guint64 slice_ns, deadline, period;
+} Scheduling;
+
+/* Threads of the pipeline do not wait for its slice: kernels before 6.12 tell
+ * none. */
+CHECK_TEST (test_the_pipeline_goes_before_its_pictures)
+{
+  const guint16 samples[8] = {0};
+  g_autofree gchar *header = NULL;
+  g_autoptr (GDir) tasks = NULL;
+  GstImagingView *view;
+  const gchar *task;
+  guint n = 0;
+
+  open_pads (GREY16);
+  view = view_of_src (1);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  tasks = g_dir_open ("/proc/self/task", 0, NULL);
+  while ((task = g_dir_read_name (tasks))) {
+    Scheduling found = {0};
+
+    if (!is_view (task))
+      continue;
+    n++;
+    fail_unless_equals_int ((int) syscall (SYS_sched_getattr, atoi (task),
+                                &found, sizeof (found), 0),
+        0);
+    fail_unless_equals_int ((int) found.policy, SCHED_BATCH);
+    fail_unless (found.nice >= 10);
+    fail_unless (found.slice_ns <= 100000);
+  }
+  fail_unless_equals_int ((int) n, 1);
+  g_object_unref (view);
+  close_pads ();
+}
+#endif
