@@ -184,11 +184,22 @@ level (const GstImagingViewMeaning *m, gdouble value)
   return m->white * CLAMP (value, 0, 1);
 }
 
+/* Whether samples are R, G, B of 0 to white: white * (v / white) is v */
+static gboolean
+is_rgb (const GstImagingViewMeaning *m)
+{
+  gboolean ok = m->kind == GST_IMAGING_VIEW_RGB;
+
+  for (guint c = 0; c < 3; c++)
+    ok = ok && m->offset[c] <= 0 && m->scale[c] >= m->white;
+  return ok;
+}
+
 void
 gst_imaging_view_video_become_rgb (
     const GstImagingViewMeaning *m, guint channels, gsize n, gdouble *values)
 {
-  if (m->kind == GST_IMAGING_VIEW_PLAIN)
+  if (m->kind == GST_IMAGING_VIEW_PLAIN || (is_rgb (m) && channels == 3))
     return;
   for (gsize i = 0; i < n; i++, values += channels) {
     gdouble v[3];
