@@ -265,8 +265,9 @@ warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
   if (distance < MAX (width, height) * (known > 0 ? 1 : NEAR))
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("The lamps are %.4g mm away on average, and with mm-per-pixel=%g%s the "
-         "picture is %.4g x %.4g mm. Set mm-per-pixel; or "
-         "light-units=directions if lights-location has no positions in mm.",
+         "picture is %.4g x %.4g mm. Set mm-per-pixel; multiply positions in "
+         "cm by 10; or set light-units=directions if lights-location has no "
+         "positions.",
             distance, known, known > 0 ? "" : ", which counts as 1,", width,
             height),
         (NULL));

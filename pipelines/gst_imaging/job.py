@@ -31,6 +31,7 @@ from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Sto
 from .progress import Progress
 from .publish import WORK, files_below, hidden, sync
 from .report import Report
+from .report.page import is_unchecked
 
 SCHEMA = "gst-imaging-result-v1"
 PARTIAL = "partial"  # a setting of results that lack something: the next run replaces them
@@ -457,6 +458,8 @@ def tell(options, result):
     state = "complete" if result["made"] else "was complete already (the same inputs and settings)"
     more = f", {len(result['warnings'])} warning{'s'[:len(result['warnings']) != 1]}" if result["warnings"] else ""
     more += f", beyond its limit: {', '.join(missed)}" if missed else ""
+    unchecked = [figure["name"] for figure in result["figures"] if is_unchecked(figure)]
+    more += f", not checked: {', '.join(unchecked)}" if unchecked else ""
     here = os.path.relpath(result["output"])
     folder = result["output"] if here.startswith("..") else here
     pages = [dict(result["facts"]).get("page"), "report.html"]

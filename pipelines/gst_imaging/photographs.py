@@ -214,6 +214,12 @@ class Lights:
         vectors = self.values(np, chosen)[0]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
+    def are_positions(self, np, chosen):
+        """Returns: whether the lights are positions: a .dome file says it; of text, photostereo takes them for directions if one has the length 1"""
+        if self.form == "dome":
+            return self.dome.get("lightConfiguration") in ("spherical", "lights3d")
+        return bool((np.abs(np.linalg.norm(self.values(np, chosen)[0], axis=1) - 1) > 1e-3).all())
+
     def write(self, path, chosen):
         """Only the lights `chosen`, in their order."""
         if self.form == "dome":
@@ -264,10 +270,11 @@ def match(lights, files, by_order, warn):
     if twice:
         raise Failure(UNREADABLE, f"{lights.path} has two lights for {os.path.basename(twice)}.")
     if missing:
-        warn(f"{len(missing)} of {len(lights.lines)} lights have no picture: {listed(missing)}. The others are used.")
+        warn(f"{len(missing)} of {len(lights.lines)} lights {'has' if len(missing) == 1 else 'have'} no picture: {listed(missing)}. The others are used.")
     extra = [os.path.basename(path) for path in files if path not in used]
     if extra:
-        warn(f"{len(extra)} pictures have no light in {os.path.basename(lights.path)} and are not used: {listed(extra)}.")
+        lack = "1 picture has" if len(extra) == 1 else f"{len(extra)} pictures have"
+        warn(f"{lack} no light in {os.path.basename(lights.path)} and {'is' if len(extra) == 1 else 'are'} not used: {listed(extra)}.")
     return pairs
 
 
@@ -337,7 +344,8 @@ def same_kind(pairs, warn):
     others = [path for path, kind in kinds.items() if kind != usual]
     if others:
         words = [f"{os.path.basename(path)} ({describe(kinds[path])})" for path in others]
-        warn(f"{len(others)} pictures differ from the others, which are {describe(usual)}, and are not used: {listed(words)}.")
+        differ = "1 picture differs" if len(others) == 1 else f"{len(others)} pictures differ"
+        warn(f"{differ} from the others, which are {describe(usual)}, and {'is' if len(others) == 1 else 'are'} not used: {listed(words)}.")
     return [pair for pair in pairs if kinds.get(pair[1]) == usual], usual[1][:2]
 
 

@@ -51,6 +51,15 @@ class Lights(Photographs):
             self.assertEqual(figure["met"], met, figure)
             self.assertEqual("its outline in the photographs is at 101." in err, not met, err)
 
+    def test_an_outline_that_is_not_seen_is_a_warning(self):
+        """Of a circle that is far from the rim."""
+        self.mirror((101.5, 79), 70)
+        for words, met in ("101.5,79,70", True), ("90,90,40", False):
+            _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", words, "--overwrite")
+            figure, = (f for f in self.result("rig")["figures"] if f["name"] == "outline seen in the photographs")
+            self.assertEqual(figure["met"], met, figure)
+            self.assertEqual("The outline of the sphere is not seen at 90.00, 90.00 with radius 40.00 pixels" in err, not met, err)
+
     def test_the_outline_of_a_dark_sphere_is_seen(self):
         """Two grey levels below its background, with highlights a hundred times as bright; 4 pixels of 70 are 6.5 degrees."""
         y, x = np.mgrid[:160, :200]
@@ -108,6 +117,30 @@ class Lights(Photographs):
         _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
         self.assertRegex(err, 'IMG_8.png" .*It is not used')
         self.assertEqual(len(self.read_lp("rig")), LIGHTS - 1)
+
+    def test_one_sphere_and_a_string_give_positions(self):
+        """Lamps on a string of 200 mm; the sphere has a radius of 9 mm, 27 mm beside the middle of the picture."""
+        lamps, words = 200 * directions(8), ["lights", "spheres", "--sphere=660,250,90"]
+        self.show_spheres([(660, 250, 90)], 0.1, lamps)
+        for scale in ["--mm-per-pixel", "0.1"], ["--sphere-diameter-mm", "18"]:
+            self.gst_imaging(*words, *scale, "--distance-mm", "200", "-o", "rig", "--overwrite")
+            found = self.read_lp("rig")
+            for i, lamp in enumerate(lamps):
+                self.assertLess(np.linalg.norm(found[f"IMG_{i + 1}.png"] - lamp), 0.6, i)
+            self.assertIn(["scale", "--mm-per-pixel 0.1; give it to gst-imaging photostereo as well"], self.result("rig")["facts"])
+        out, _err = self.gst_imaging(*words, "-o", "far")
+        self.assertIn("not checked: distance of the lamps", out)
+        for more, sentence in ((["--distance-mm", "200"], "--distance-mm needs the scale: give --mm-per-pixel, or --sphere-diameter-mm"),
+                               (["--distance-mm", "20", "--mm-per-pixel", "0.1"], "the lamps have to be farther away"),
+                               (["--distance-mm", "-2", "--mm-per-pixel", "0.1"], "--distance-mm is -2; it has to be above 0."),
+                               (["--sphere-diameter-mm", "18", "--mm-per-pixel", "0.1"], "both give the scale"),
+                               (["--sphere=140,120,90", "--mm-per-pixel", "0.1", "--distance-mm", "200"], "--distance-mm is for one sphere"),
+                               (["--sphere=140,120,90", "--sphere-diameter-mm", "18"], "--sphere-diameter-mm is for one sphere")):
+            self.assertIn(sentence, self.gst_imaging(*words, *more, "-o", "none", code=2)[1])
+        _out, err = self.gst_imaging("lights", "spheres", "--sphere=5000,280,90", "-o", "none", code=2)
+        self.assertIn("--sphere=5000,280,90: the middle 5000,280 is not in the pictures of 800 x 600.", err)
+        _out, err = self.gst_imaging("lights", "spheres", "--sphere=20,580,9", "-o", "none", code=1)
+        self.assertNotIn("centre-x", err)
 
     def show_spheres(self, spheres, mm, lamps, swapped=None):
         """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""

@@ -6,9 +6,13 @@ The result is lights.lp, with the names of the photographs, for gst-imaging phot
 the object with the same names, or with --by-order in the same order, fit these lights. Of two or more spheres the lights are the
 mean directions, or with --mm-per-pixel positions in mm, by parallax.
 
+Directions are right only for lamps farther than ten times the object. Measure nearer lamps with a string, from the middle of the
+object to the lamp, and give --distance-mm: lights.lp then has positions in mm.
+
 Lamps that differ in brightness make a wrong albedo and wrong normals. With photographs of a white card (--card) or of a matte white
 sphere (--matte) under the same lights, lights.lp has the intensity of each lamp in red, green and blue as well.
 """
+import argparse
 import math
 import os
 import re
@@ -19,6 +23,7 @@ from ..report import plots
 
 EXAMPLES = [
     ("sphere/ -o rig --sphere 1220.5,1233,415", "column and row of the middle, and the radius, in pixels"),
+    ("sphere/ -o rig --sphere 1220.5,1233,415 --sphere-diameter-mm 25 --distance-mm 400", "positions in mm of lamps on a string of 400 mm"),
     ("spheres/ -o rig --sphere 300,310,95 --sphere 1700,320,96 --sphere 990,1200,95 --mm-per-pixel 0.1", "positions in mm, by parallax"),
     ("spheres/ -o rig --sphere 300,310,95 --sphere 1700,320,96", "mean directions"),
     ("sphere/ -o rig --card card/", "with the intensity of each lamp per colour, from photographs of a white card"),
@@ -30,6 +35,10 @@ FEWEST = 3  # lights
 FALL_OFF = 0.05
 APART = 3  # degrees, of a light from two spheres
 TURNED = 1  # degrees, of lights by a circle that is not the outline
+FAR = 10  # times the object, of lamps whose directions are the same all over it
+DISTANCE = "distance of the lamps", "times the object"
+NOT_KNOWN = ("one sphere tells directions, not distances. Nearer lamps bend the heights: measure from the middle of the object to the lamp with a"
+             " string, and give --distance-mm; or take two spheres and --mm-per-pixel")
 
 
 def add_arguments(parser):
@@ -38,6 +47,9 @@ def add_arguments(parser):
     parser.add_argument("--sphere", type=circle, action="append", metavar="X,Y,RADIUS",
                         help="in pixels; (0, 0) is the middle of the first pixel. Several give mean directions, with --mm-per-pixel positions")
     parser.add_argument("--mm-per-pixel", type=float, metavar="MM", help="width of a pixel, for positions; the spheres stand on z = 0")
+    parser.add_argument("--distance-mm", type=float, metavar="MM", help="from the middle of the object, which is that of the picture, to each lamp:"
+                        " positions from one sphere. With --mm-per-pixel or --sphere-diameter-mm")
+    parser.add_argument("--sphere-diameter-mm", type=float, metavar="MM", help="of the sphere in place of --mm-per-pixel")
     parser.add_argument("--focal-length-mm", type=float, metavar="MM", help="of a lens without distortion, with --sensor-width-mm: the rays of a"
                         " pinhole camera (default: parallel rays)")
     parser.add_argument("--sensor-width-mm", type=float, metavar="MM", help="width of the part of the sensor that the pictures are of")
@@ -79,6 +91,9 @@ class Found:
 def where(np, made, sphere, mask, size):
     """Returns: words for spherelights"""
     if sphere:
+        if not (-0.5 <= sphere[0] <= size[1] - 0.5 and -0.5 <= sphere[1] <= size[0] - 0.5):
+            raise Failure(WRONG_USE, f"--sphere={','.join(f'{value:g}' for value in sphere)}: the middle {sphere[0]:g},{sphere[1]:g} is not in the pictures"
+                                     f" of {size[1]} x {size[0]}.")
         return [f"{name}={value:.10g}" for name, value in zip(("centre-x", "centre-y", "radius"), sphere)]
     if not mask:
         return []
@@ -156,6 +171,26 @@ def named(sentence, files):
     return re.sub(r"of picture (\d+),", lambda m: f"of {name(m[1])},", sentence)
 
 
+def place_at_distance(np, sphere, size, mm, camera, distance):
+    """The rays of one sphere end at lamps this far, in mm, from the middle of the picture on z = 0. Changes the lights to positions."""
+    start, way = start_of(np, sphere, size, mm, camera)
+    if np.linalg.norm(start, axis=1).max() >= distance:
+        raise Failure(WRONG_USE, f"--distance-mm is {distance:g}, and the sphere is {np.linalg.norm(start, axis=1).max():.0f} mm from the middle of the"
+                                 " picture: the lamps have to be farther away. Check --distance-mm and the scale.")
+    along = (start * way).sum(1)
+    length = np.sqrt(along ** 2 + distance ** 2 - (start ** 2).sum(1)) - along
+    points = start + length[:, None] * way
+    return [{**light, **dict(zip("xyz", map(float, point)))} for light, point in zip(sphere.lights, points)]
+
+
+def in_options(sentence):
+    """Returns: a sentence of spherelights with options in the place of properties"""
+    for properties, words in (("Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS."),
+                              ("Check centre-x, centre-y and radius;", "Check --sphere X,Y,RADIUS;")):
+        sentence = sentence.replace(properties, words)
+    return sentence
+
+
 def disagreeing(np, points, distances):
     """Returns: of each light, whether its rays do not meet"""
     return distances > np.maximum(5 * np.median(distances), 0.01 * np.linalg.norm(points, axis=1).mean())
@@ -206,6 +241,9 @@ def check_outlines(np, made, found, files):
         circle, part = max((outline.fit(np, values, sphere.sphere) for values in shown), key=lambda one: one[1])
         seen.append(part)
         if circle is None:
+            made.warn("The outline of the sphere is not seen at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere) + f": {100 * part:.0f} %"
+                      f" of that circle has an edge, and {100 * outline.SEEN:.0f} % are needed. A circle that is wrong turns all lights. Look at it in the"
+                      " report: if it is not on the rim, correct --sphere or the mask.")
             continue
         turned = outline.turned(np, sphere.sphere, circle)
         made.report.figure("turn of the lights by the outline" + (f", sphere {len(seen)}" if len(found) > 1 else ""), turned, "degrees",
@@ -216,8 +254,8 @@ def check_outlines(np, made, found, files):
                       + ", but its outline in the photographs is at {:.2f}, {:.2f} with radius {:.2f}".format(*circle)
                       + f": the lights are up to {turned:.1f} degrees off. If the report shows this circle on the rim, give"
                       + " --sphere={:.2f},{:.2f},{:.2f}.".format(*circle))
-    made.report.figure("outline seen in the photographs", 100 * min(seen), "%", about=f"of its rays, of the worst sphere; below"
-                       f" {100 * outline.SEEN:.0f} the circle was not checked")
+    made.report.figure("outline seen in the photographs", 100 * min(seen), "%", at_least=100 * outline.SEEN, about="of its rays, of the worst"
+                       " sphere. Below, the circle was not checked")
 
 
 def show_positions(np, made, points, distances, files):
@@ -236,6 +274,15 @@ def show_means(np, made, means, angles, files):
                        " beyond: lamps that are near, for which --mm-per-pixel gives positions, or spheres that are not where --sphere says")
     made.report.table("Mean directions", ("photograph", "x", "y", "z", "rms angle of the spheres (degrees)"), [
         (os.path.basename(path), *map(float, mean), float(angle)) for path, mean, angle in zip(files, means, angles)])
+
+
+def show_placed(made, options, files, lights):
+    """Of one sphere and a string."""
+    scale = f"--mm-per-pixel {options.mm_per_pixel:.6g}"
+    made.report.fact("scale", f"{scale}; give it to gst-imaging photostereo as well")
+    made.report.table("Positions", ("photograph", "x (mm)", "y (mm)", "z (mm)"), [
+        (os.path.basename(path), *(float(light[name]) for name in "xyz")) for path, light in zip(files, lights)],
+        f"{options.distance_mm:g} mm from the middle of the picture, on z = 0. They need {scale} in gst-imaging photostereo.")
 
 
 def show_intensities(np, made, surface, intensities, left, files):
@@ -276,8 +323,7 @@ def find(np, made, options, files, mask, size):
                 files = good
                 continue
             if i is None or len(files) <= FEWEST or 3 * len(odd) >= len(files):
-                sentence = named(str(failure), files).replace(  # options in place of properties
-                    "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.")
+                sentence = in_options(named(str(failure), files))
                 before = (f" Nor can these be used: {listed_odd(odd)}. If they show the lamp, the circle is not on the sphere: correct --sphere,"
                           " or the mask." if odd else "")
                 raise Failure(failure.code, sentence + before) from failure
@@ -329,9 +375,18 @@ def check_options(options):
     focal, width = options.focal_length_mm, options.sensor_width_mm
     if (focal is None) != (width is None):
         raise Failure(WRONG_USE, "--focal-length-mm and --sensor-width-mm belong together: a camera needs both.")
-    for name, value in ("--focal-length-mm", focal), ("--sensor-width-mm", width), ("--mm-per-pixel", options.mm_per_pixel):
+    for name, value in (("--focal-length-mm", focal), ("--sensor-width-mm", width), ("--mm-per-pixel", options.mm_per_pixel),
+                        ("--distance-mm", options.distance_mm), ("--sphere-diameter-mm", options.sphere_diameter_mm)):
         if value is not None and not 0 < value < float("inf"):
             raise Failure(WRONG_USE, f"{name} is {value:g}; it has to be above 0.")
+    if options.distance_mm is not None and len(options.sphere or ()) > 1:
+        raise Failure(WRONG_USE, "--distance-mm is for one sphere: several give positions by parallax, with --mm-per-pixel alone.")
+    if options.distance_mm is not None and options.mm_per_pixel is None and options.sphere_diameter_mm is None:
+        raise Failure(WRONG_USE, "--distance-mm needs the scale: give --mm-per-pixel, or --sphere-diameter-mm of the sphere in the pictures.")
+    if options.mm_per_pixel is not None and options.sphere_diameter_mm is not None:
+        raise Failure(WRONG_USE, "--mm-per-pixel and --sphere-diameter-mm both give the scale: give one of them.")
+    if options.sphere_diameter_mm is not None and len(options.sphere or ()) > 1:
+        raise Failure(WRONG_USE, "--sphere-diameter-mm is for one sphere: of several give --mm-per-pixel.")
     if options.sphere and options.mask:
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
     if options.card and options.matte:
@@ -344,11 +399,12 @@ def check_options(options):
         raise Failure(WRONG_USE, "--matte and --matte-sphere belong together: the folder, and where the sphere is.")
 
 
-def run(options):
+def run(given):
     np = library.numpy()
-    check_options(options)
+    check_options(given)
 
     def work(folder, made):
+        options = argparse.Namespace(**vars(given))  # the scale may be that of its sphere
         if not os.path.isdir(folder):
             raise absent(folder, f"{folder} is no folder.")
         files, beside = photographs.files_of(folder, options.extension)
@@ -368,21 +424,29 @@ def run(options):
         found, files, odd = find(np, made, options, files, mask, size)
         if os.path.exists(made.path("mask.npy")):
             os.remove(made.path("mask.npy"))
+        if options.sphere_diameter_mm is not None:
+            options.mm_per_pixel = options.sphere_diameter_mm / (2 * found[0].sphere[2])
         if options.focal_length_mm is not None:
             turn_to_camera(np, camera_of(np, options, size), found)
         lights, distances = found[0].lights, None
         if len(found) > 1:
             files, lights, distances, apart = of_all_spheres(np, options, found, files, size)
             odd += apart
+        elif options.distance_mm is not None:
+            lights = place_at_distance(np, found[0], size, options.mm_per_pixel, camera_of(np, options, size), options.distance_mm)
         tell_odd(made, odd, files)
         show(np, made, found, files, odd)
         check_outlines(np, made, found, files)
         if len(found) > 1:
             tell = show_means if options.mm_per_pixel is None else show_positions
             tell(np, made, np.array([[light[name] for name in "xyz"] for light in lights]), distances, files)
+        if options.distance_mm is not None:
+            show_placed(made, options, files, lights)
+        elif len(found) == 1:
+            made.report.not_checked(*DISTANCE, at_least=FAR, about=NOT_KNOWN)
         if options.card or options.matte:
             lights = with_intensities(np, made, options, files, lights, size)
         write_lights(made.path("lights.lp"), files, lights)
         return made.finish(sphere=[float(value) for value in found[0].sphere], lights=lights)
 
-    return job.run_all(options, "lights", options.input, work)
+    return job.run_all(given, "lights", given.input, work)

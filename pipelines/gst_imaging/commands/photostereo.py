@@ -36,6 +36,10 @@ DOWN = "y-axis=down"  # of photostereo, for normals as DirectX has them
 LENS = "focal-length-mm", "sensor-width-mm"  # of photostereo and normalintegrate, by one --set
 METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
            **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
+FAR = 10  # times the object, of lamps whose directions are the same all over it
+DISTANCE = "distance of the lamps", "times the object"
+NOT_KNOWN = ("the light file has directions, which are right only for lamps farther away. Nearer lamps bend the heights, and no other limit shows it."
+             " Positions in mm are right at any distance: gst-imaging lights --distance-mm makes them of the length of a string")
 UPDATES = 8  # results on the way, for the plot of convergence
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
 
@@ -66,6 +70,8 @@ def add_arguments(parser):
                         " of a .dome file, else 1)")
     parser.add_argument("--by-order", action="store_true", help="take the pictures in natural order, whatever their names")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
+    parser.add_argument("--leave-out", metavar="NAME", action="append", default=[], help="do without this picture, as IMG_7.jpg; may be given several"
+                        " times")
     parser.add_argument("--web", action="store_true", help="a page on which visitors move the light, web/index.html")
     parser.add_argument("--rti", action="store_true", help="polynomial texture maps for archives: rti/object.ptm, rti/info.json of Relight")
     parser.add_argument("--title", metavar="TEXT", help="of the page (default: the name of the folder)")
@@ -130,6 +136,15 @@ def as_frame(np, path, samples, to):
     return to
 
 
+def without(pairs, names, folder):
+    """Returns: the pairs of a light and a picture, but those of pictures with these names"""
+    known = [os.path.basename(path) for _i, path in pairs]
+    unknown = next((name for name in names if name not in known), None)
+    if unknown:
+        raise Failure(WRONG_USE, f"--leave-out {unknown}: {folder} has no such picture with a light.")
+    return [pair for pair, name in zip(pairs, known) if name not in names]
+
+
 class Set:
     """The photographs of one folder, and what was found beside them."""
 
@@ -143,7 +158,8 @@ class Set:
         self.white = None if options.white and os.path.isdir(options.white) else options.white
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.folder, self.sheets = folder, None
-        pairs, self.size = photographs.same_kind(photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
+        pairs = without(photographs.match(self.lights, files, options.by_order, made.warn), options.leave_out, folder)
+        pairs, self.size = photographs.same_kind(pairs, made.warn)
         self.take(pairs)
         gammas = [photographs.gamma_of(path) for _i, path in self.pairs]
         is_told = options.gamma is not None or options.curve != "gamma"
@@ -359,6 +375,7 @@ def named(sentence, files):
     def name(number):
         return os.path.basename(files[number])
 
+    sentence = sentence.replace("Correct it, or leave it out.", "Correct it, or leave it out with --leave-out NAME.")
     contradict = r"(?<=contradict the others: )of light (\d+ \(\d+ %\)(?:, \d+ \(\d+ %\))*)"
     sentence = re.sub(contradict, lambda m: re.sub(r"(\d+)(?= \()", lambda n: name(int(n[1]) - 1), m[1]), sentence)
     sentence = re.sub(r"light (\d+), counted from 0\)", lambda m: f"that of {name(int(m[1]))})", sentence)
@@ -407,7 +424,7 @@ def solve(np, photos, made, options):
     return watch, watch.read_quality(np, photos.size)
 
 
-def tell_figures(made, told, n):
+def tell_figures(made, told, misfits, n):
     report = made.report
     report.figure("lights", n, at_least=3, about="pictures with a light that were used; 12 and more are usual")
     residual = told["mean-residual"]  # -1 without a pixel
@@ -421,13 +438,23 @@ def tell_figures(made, told, n):
     if residual > RESIDUAL:
         made.warn(f"The mean residual is {residual:.3g}, and should be at most {RESIDUAL}. Are the lights in the order of the pictures? Noise and a"
                   " surface that is not matte raise it, too.")
+    report.figure("pictures that contradict the others", len(misfits), at_most=0, about="turned, moved, of another exposure or of another light."
+                  " They still count where they fit; --leave-out NAME does without them")
     if told["change"] >= 0:
         report.figure("last change", told["change"], "degrees", about="mean angle to the result before the last pictures")
 
 
+def has_directions(np, photos, options):
+    """As photostereo decides it."""
+    told = dict(word.split("=", 1) for word in options.set).get("light-units", "auto")
+    return told == "directions" or told == "auto" and not photos.lights.are_positions(np, [i for i, _path in photos.pairs])
+
+
 def show(np, photos, made, options, watch, quality):
     report, told = made.report, watch.progress[-1]
-    tell_figures(made, told, len(photos.pairs))
+    tell_figures(made, told, watch.misfits, len(photos.pairs))
+    if has_directions(np, photos, options):
+        report.not_checked(*DISTANCE, at_least=FAR, about=NOT_KNOWN)
     unit = options.unit
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = upright(np, made, options)

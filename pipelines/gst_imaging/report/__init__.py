@@ -93,6 +93,10 @@ class Report:
                 and not (at_most is not None and value > at_most)
         self.figures.append({"name": name, "value": value, "unit": unit, "limit": limit, "met": met, "about": about})
 
+    def not_checked(self, name, unit="", at_least=None, at_most=None, about=""):
+        """A limit that the command cannot judge. about: why, and what the reader can do"""
+        self.figures.append({"name": name, "value": None, "unit": unit, "limit": limit_of(at_least, at_most), "met": None, "about": about})
+
     def picture(self, title, values, quantity=None, file="", caption="", colours="grey", low=None, high=None):
         """An array [height, width] as grey values or colours with a bar, or [height, width, 3] as it is.
 

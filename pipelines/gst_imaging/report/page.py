@@ -88,12 +88,21 @@ def rows(columns, entries, numeric=(), kind=""):
     return f'<div class="wide {kind}"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'
 
 
+def is_unchecked(entry):
+    """entry: a figure. Returns: whether it has a limit that the command could not judge"""
+    return bool(entry["limit"]) and entry["met"] is None
+
+
 def figures(entries):
     """The figures of quality, with their limits."""
     marks = {True: '<span class="met">✓ met</span>', False: '<span class="missed">✗ not met</span>', None: ""}
+
+    def judged(entry):
+        return '<b>not checked</b>' if is_unchecked(entry) else marks[entry["met"]]
+
     return rows(("figure", "value", "limit", ""), [
         (escape(e["name"]) + (f'<br><small>{escape(e["about"])}</small>' if e["about"] else ""),
-         escape(f'{number(e["value"])} {e["unit"]}'.strip()), escape(e["limit"]), marks[e["met"]]) for e in entries], (1,), "stack")
+         "" if is_unchecked(e) else escape(f'{number(e["value"])} {e["unit"]}'.strip()), escape(e["limit"]), judged(e)) for e in entries], (1,), "stack")
 
 
 def settings(entries):
@@ -141,7 +150,9 @@ def document(result, command_line, sections, made):
     """The page."""
     missed = sum(entry["met"] is False for entry in result["figures"])
     limits = sum(entry["met"] is not None for entry in result["figures"])
+    unchecked = sum(map(is_unchecked, result["figures"]))
     told = [f"{limits - missed} of {limits} limits met"] if limits else []
+    told += [f"{unchecked} not checked"] if unchecked else []
     told += [f'{len(result["warnings"])} warning{"s"[:len(result["warnings"]) != 1]}'] if result["warnings"] else ["no warnings" if told else "No warnings"]
     parts = [f'<h1>{escape(result["title"])}</h1>\n<p class="soft">{", ".join(told)}. Made on {made}.</p>\n']
     parts += [f'<p class="warning">{escape(sentence)}</p>\n' for sentence in result["warnings"]]
