@@ -38,6 +38,7 @@ typedef struct {
   GstImagingFile *mask;     /* GstImagingNdArray */
   ImkSphere sphere;
   gdouble threshold;
+  gdouble gamma;
 } Settings;
 
 struct _GstSphereLights {
@@ -110,6 +111,7 @@ make_kernel (GstSphereLights *self, ImkError *error)
   imk_spherelights_config_init (&config);
   config.sphere = now->sphere;
   config.threshold = now->threshold;
+  config.gamma = now->gamma;
   config.width = p->width;
   config.height = p->height;
   config.type = p->type;
@@ -388,6 +390,9 @@ static const GstImagingSetting settings[] = {
         0.99, NULL,
         "Share of the brightest value above which pixels belong to the "
         "highlight"),
+    GST_IMAGING_DOUBLE ("gamma", NEXT_SET, 0, Settings, gamma, 0.1, 10, NULL,
+        "Exponent that makes samples linear: (sample / full scale)^gamma. 2.2 "
+        "for JPEG"),
 };
 
 static void
@@ -398,6 +403,7 @@ init_settings (gpointer data)
 
   imk_spherelights_config_init (&defaults);
   s->threshold = defaults.threshold;
+  s->gamma = defaults.gamma;
 }
 
 static const GstImagingSettingsTable table = {

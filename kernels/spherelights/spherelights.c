@@ -13,7 +13,7 @@ enum { MAX_SIZE = 65535 };
 #define MISFIT 0.05    /* of the pixels of a circle */
 #define FAINT 0.25     /* of the median of all pictures' brightest points */
 #define ROUND 0.9      /* length of a highlight's mean reflection; 37 degrees */
-#define GLOW 4 /* pixels of half the brightness for each of the highlight */
+#define GLOW 4      /* pixels above the threshold for each of the highlight */
 #define SPHERE 0.01 /* and of the sphere */
 #define SECOND 0.2  /* of the sum of the largest highlight */
 #define APART 0.98  /* cosine of 11 degrees between two highlights */
@@ -35,11 +35,12 @@ typedef struct Part {
 typedef struct Highlight {
   Part largest, second;
   float brightest;
-  uint32_t n_half; /* pixels brighter than half of that */
+  uint32_t n_bright; /* pixels above the threshold */
 } Highlight;
 
 struct ImkSpherelights {
   ImkSpherelightsConfig config;
+  float *linear;  /* of each sample; NULL for themselves */
   float *luma;    /* [height][width] of the picture at hand */
   float *largest; /* likewise, of all pictures; NULL with a known sphere */
   uint8_t *seen;  /* likewise */
@@ -60,6 +61,7 @@ imk_spherelights_config_init_sized (ImkSpherelightsConfig *config, size_t size)
       .type = IMK_TYPE_U8,
       .channels = 1,
       .threshold = 0.8,
+      .gamma = 1,
   };
 
   imk_config_init (config, size, &defaults, sizeof (defaults));
@@ -100,6 +102,9 @@ check_config (const ImkSpherelightsConfig *c, ImkError *error)
   if (!(c->threshold > 0 && c->threshold < 1)) /* NaN must fail too */
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "threshold is %g; it has to be above 0 and below 1.", c->threshold);
+  if (!(c->gamma >= 0.1 && c->gamma <= 10))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "gamma is %g; it must be between 0.1 and 10.", c->gamma);
   if (!(s->radius >= 0 && s->radius <= MAX_SIZE && fabs (s->x) <= MAX_SIZE &&
           fabs (s->y) <= MAX_SIZE))
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -113,6 +118,20 @@ no_memory (const ImkSpherelights *s, ImkError *error)
   return imk_error_set (error, IMK_ERROR_MEMORY,
       "There is no memory for pictures of %u x %u pixels.", s->config.width,
       s->config.height);
+}
+
+/* Returns: false without memory */
+static bool
+make_table (ImkSpherelights *s)
+{
+  uint32_t full = s->config.type == IMK_TYPE_U8 ? 255 : 65535;
+
+  if (s->config.gamma == 1)
+    return true;
+  s->linear = malloc ((full + 1) * sizeof (*s->linear));
+  for (uint32_t i = 0; s->linear && i <= full; i++)
+    s->linear[i] = (float) (full * pow ((double) i / full, s->config.gamma));
+  return s->linear != NULL;
 }
 
 ImkStatus
@@ -138,7 +157,7 @@ imk_spherelights_new (
   s->stack = malloc (n * sizeof (*s->stack));
   if (config->sphere.radius == 0)
     s->largest = calloc (n, sizeof (*s->largest));
-  if (!s->luma || !s->seen || !s->stack ||
+  if (!make_table (s) || !s->luma || !s->seen || !s->stack ||
       (config->sphere.radius == 0 && !s->largest)) {
     status = no_memory (s, error);
     imk_spherelights_free (s);
@@ -160,6 +179,12 @@ sample_at (const ImkImage *in, uint32_t x, uint32_t y, uint32_t channel)
   return in->type == IMK_TYPE_U8 ? row[at] : ((const uint16_t *) row)[at];
 }
 
+static float
+luma_of (const float colours[3])
+{
+  return 0.299f * colours[0] + 0.587f * colours[1] + 0.114f * colours[2];
+}
+
 static bool
 is_inside (const ImkSphere *s, uint32_t x, uint32_t y)
 {
@@ -179,12 +204,15 @@ read_luma (ImkSpherelights *s, const ImkImage *in)
 
   for (uint32_t y = 0; y < c->height; y++)
     for (uint32_t x = 0; x < c->width; x++, at++) {
-      float luma = 0.299f * sample_at (in, x, y, c->colours[0]) +
-                   0.587f * sample_at (in, x, y, c->colours[1]) +
-                   0.114f * sample_at (in, x, y, c->colours[2]);
+      float samples[3], light[3], luma;
 
+      for (int i = 0; i < 3; i++) {
+        samples[i] = sample_at (in, x, y, c->colours[i]);
+        light[i] = s->linear ? s->linear[(uint32_t) samples[i]] : samples[i];
+      }
+      luma = luma_of (light);
       if (s->largest)
-        s->largest[at] = fmaxf (s->largest[at], luma);
+        s->largest[at] = fmaxf (s->largest[at], luma_of (samples));
       else if (!is_inside (&c->sphere, x, y))
         luma = 0;
       s->luma[at] = luma;
@@ -267,7 +295,7 @@ find_highlight (
   for (size_t at = 0; at < n; at++) {
     Part part = {.first = s->n_points};
 
-    highlight->n_half += s->luma[at] > brightest / 2;
+    highlight->n_bright += s->luma[at] > limit;
     if (s->seen[at] || s->luma[at] <= limit)
       continue;
     part.sum = grow (s, at, limit);
@@ -360,6 +388,7 @@ imk_spherelights_free (ImkSpherelights *self)
 {
   if (!self)
     return;
+  free (self->linear);
   free (self->luma);
   free (self->largest);
   free (self->seen);
@@ -508,14 +537,14 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
         "The highlight of picture %u, at (%.1f, %.1f), is outside of the "
         "sphere at (%.1f, %.1f) of radius %.1f.",
         i, light->x, light->y, sphere->x, sphere->y, sphere->radius);
-  if (length < ROUND || h->n_half > GLOW * h->largest.n + SPHERE * area)
+  if (length < ROUND || h->n_bright > GLOW * h->largest.n + SPHERE * area)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Picture %u, counted from 0, shows no highlight: %u pixels are "
-        "brighter than half of its brightest point, %.0f, and the part that "
-        "is brighter than threshold=%g has %u. Take it again with the lamp on "
-        "and the room dark, or leave it out here and among the pictures of "
-        "the object.",
-        i, h->n_half, h->brightest, s->config.threshold, h->largest.n);
+        "brighter than threshold=%g of the brightest point, and they are no "
+        "small spot. Either the lamp was off or hidden, or the sphere mirrors something "
+        "as bright as the lamp: a table, the object, a lit room. Expose less "
+        "and lay black paper around the sphere; or raise threshold.",
+        i, h->n_bright, s->config.threshold);
   if (h->second.sum < SECOND * h->largest.sum ||
       solve_part (s, &h->second, sphere, &other) == 0 ||
       light->direction[0] * other.direction[0] +

@@ -25,7 +25,9 @@ typedef struct ImkSphere {
  * @sphere: where it is; with a radius of 0 it is found: what is brighter than a
  *   tenth of the brightest in any picture
  * @threshold: a highlight is what is brighter than this part of the brightest
- *   point of the sphere; above 0, below 1 */
+ *   point of the sphere; above 0, below 1
+ * @gamma: the exponent that makes samples linear, (sample / full scale)^gamma;
+ *   0.1..10. Highlights are found in linear light, a sphere in the samples */
 typedef struct ImkSpherelightsConfig {
   size_t size;
   uint32_t width, height;
@@ -34,6 +36,7 @@ typedef struct ImkSpherelightsConfig {
   uint32_t colours[3];
   ImkSphere sphere;
   double threshold;
+  double gamma;
 } ImkSpherelightsConfig;
 
 /**
@@ -49,7 +52,7 @@ typedef struct ImkSpherelight {
 
 typedef struct ImkSpherelights ImkSpherelights;
 
-/* 1x1 of u8 with 1 channel, sphere to be found, threshold 0.8. */
+/* 1x1 of u8 with 1 channel, sphere to be found, threshold 0.8, gamma 1. */
 IMK_API void imk_spherelights_config_init_sized (
     ImkSpherelightsConfig *config, size_t size);
 static inline void
@@ -97,12 +100,13 @@ IMK_API uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
  * that follow in a wrong place. No highlight is what is less than a quarter as
  * bright as the median of the pictures' brightest points; spreads over
  * reflections of more than 37 degrees around their mean; or has more than 4
- * times its pixels, and a hundredth of the sphere's, brighter than half of its
- * brightest point. Two are parts of which the smaller has a fifth of the sum of
- * the larger and is 11 degrees away. Highlights at one place, within half a
- * pixel, in three pictures or more are an error as well: a window's.
- * Returns: IMK_ERROR_IMAGE for these, and when no circle can be found, or a
- *   highlight is outside of it; IMK_ERROR_CONFIG without pictures */
+ * times its pixels, and a hundredth of the sphere's, above the threshold. What
+ * is below does not count: a sphere may mirror a bright table. Two are parts of
+ * which the smaller has a fifth of the sum of the larger and is 11 degrees
+ * away. Highlights at one place, within half a pixel, in three pictures or more
+ * are an error as well: a window's. Returns: IMK_ERROR_IMAGE for these, and
+ * when no circle can be found, or a highlight is outside of it;
+ * IMK_ERROR_CONFIG without pictures */
 IMK_API ImkStatus imk_spherelights_finish (ImkSpherelights *self,
     ImkSpherelight *lights, ImkSphere *sphere, ImkError *error);
 

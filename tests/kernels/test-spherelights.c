@@ -264,6 +264,10 @@ TEST (bad_pictures_and_configs_are_refused,
   test_error (imk_spherelights_new (&c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "threshold is 1");
   c.threshold = 0.5;
+  c.gamma = 0;
+  test_error (imk_spherelights_new (&c, &s, test_new_error ()),
+      IMK_ERROR_CONFIG, "gamma is 0; it must be between 0.1 and 10.");
+  c.gamma = 1;
   c.sphere.radius = NAN;
   test_error (imk_spherelights_new (&c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "radius nan");
@@ -351,6 +355,46 @@ TEST (missing_and_doubled_highlights_are_named,
       test_error_of (status, &error, IMK_ERROR_IMAGE, words[k % 4]);
     else
       test_ok_of (status, &error);
+  }
+}
+
+/* As a white table around the sphere, in a photograph with the gamma of JPEG:
+ * half of the sphere has 0.85 of the lamp's samples, and 0.7 of its light. */
+TEST (a_bright_table_is_no_highlight, "a bright table is no highlight")
+{
+  for (int k = 0; k < 3; k++) {
+    test_autoptr (ImkSpherelights) s = NULL;
+    double l[3], table = k == 2 ? 0.95 : 0.7;
+    test_auto (TestImage) t;
+    ImkSpherelightsConfig c;
+    ImkSpherelight light;
+    ImkSphere found;
+    ImkStatus status;
+    ImkError error;
+
+    direction_of (40, 50, l);
+    t = render (l, 3, IMK_TYPE_U8, 1);
+    for (uint32_t y = 0; y < HEIGHT; y++)
+      for (uint32_t x = 0; x < WIDTH; x++) {
+        uint8_t *at = (uint8_t *) t.image.data + y * t.image.stride + x;
+        double r = hypot (x - ball.x, y - ball.y) / ball.radius;
+        double v = fmax (*at / 255.0, r > 0.72 && r < 1 ? table : 0);
+
+        *at = (uint8_t) lround (255 * pow (v, 1 / 2.2));
+      }
+    c = config_of (&t, &ball);
+    c.gamma = k == 0 ? 1 : 2.2;
+    test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
+    test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
+    status = imk_spherelights_finish (s, &light, &found, &error);
+    if (k != 1) {
+      test_error_of (
+          status, &error, IMK_ERROR_IMAGE, "the sphere mirrors something");
+      continue;
+    }
+    test_ok_of (status, &error);
+    test_check (angle (l, light.direction) < 0.3, "off by %g",
+        angle (l, light.direction));
   }
 }
 

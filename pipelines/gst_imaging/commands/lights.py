@@ -58,8 +58,8 @@ def add_arguments(parser):
                         " for the intensities of the lights")
     parser.add_argument("--matte", metavar="FOLDER", help="the same with a matte white sphere, at --matte-sphere")
     parser.add_argument("--matte-sphere", type=circle, metavar="X,Y,RADIUS", help="where it is, in pixels")
-    parser.add_argument("--gamma", type=float, help="exponent that makes the photographs of --card or --matte linear (default: 2.2 for JPEG,"
-                        " else 1)")
+    parser.add_argument("--gamma", type=float, help="exponent that makes the photographs linear (default: 2.2 for JPEG, that of the chunks sRGB or gAMA"
+                        " for PNG, else 1)")
     parser.add_argument("--threshold", type=float, help="a highlight is brighter than this part of the brightest point")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
 
@@ -186,7 +186,8 @@ def place_at_distance(np, sphere, size, mm, camera, distance):
 def in_options(sentence):
     """Returns: a sentence of spherelights with options in the place of properties"""
     for properties, words in (("Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS."),
-                              ("Check centre-x, centre-y and radius;", "Check --sphere X,Y,RADIUS;")):
+                              ("Check centre-x, centre-y and radius;", "Check --sphere X,Y,RADIUS;"),
+                              ("or raise threshold.", "or give --threshold 0.95.")):
         sentence = sentence.replace(properties, words)
     return sentence
 
@@ -299,11 +300,12 @@ def play_once(np, made, options, files, mask, size):
     samples = photographs.Samples(files)
     played, found = samples.playable(np, made), []
     threshold = [f"threshold={options.threshold:.10g}"] if options.threshold is not None else []
+    gamma = min(map(photographs.gamma_of, files)) if options.gamma is None else options.gamma
     try:
         for sphere in options.sphere or [None]:
             found.append(Found(played))
             made.play(["picturesrc", "name=in", "!", "spherelights", f"location={made.path('lights.lp')}",
-                       *where(np, made, sphere, mask, size), *threshold, "!", "fakesink"],
+                       *where(np, made, sphere, mask, size), *threshold, f"gamma={gamma:.10g}", "!", "fakesink"],
                       "pictures", len(files), found[-1].take, prepare=found[-1].prepare, warn=lambda sentence: made.warn(named(sentence, files)))
     finally:
         samples.remove(made)
@@ -391,10 +393,8 @@ def check_options(options):
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
     if options.card and options.matte:
         raise Failure(WRONG_USE, "--card and --matte both tell the intensities: give one of them.")
-    if options.gamma is not None and not (options.card or options.matte):
-        raise Failure(WRONG_USE, "--gamma is of the photographs that tell the intensities: give --card or --matte as well, or leave it out.")
-    if options.gamma is not None and not 0 < options.gamma < float("inf"):
-        raise Failure(WRONG_USE, f"--gamma is {options.gamma:g}; it has to be above 0.")
+    if options.gamma is not None and not 0.1 <= options.gamma <= 10:
+        raise Failure(WRONG_USE, f"--gamma is {options.gamma:g}; it has to be between 0.1 and 10.")
     if bool(options.matte) != bool(options.matte_sphere):
         raise Failure(WRONG_USE, "--matte and --matte-sphere belong together: the folder, and where the sphere is.")
 
