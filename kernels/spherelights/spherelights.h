@@ -104,9 +104,9 @@ IMK_API uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
  * is below does not count: a sphere may mirror a bright table. Two are parts of
  * which the smaller has a fifth of the sum of the larger and is 11 degrees
  * away. Highlights at one place, within half a pixel, in three pictures or more
- * are an error as well: a window's. Returns: IMK_ERROR_IMAGE for these, and
- * when no circle can be found, or a highlight is outside of it;
- * IMK_ERROR_CONFIG without pictures */
+ * are an error as well: a window's.
+ * Returns: IMK_ERROR_IMAGE for these, and when no circle can be found, or a
+ *   highlight is outside of it; IMK_ERROR_CONFIG without pictures */
 IMK_API ImkStatus imk_spherelights_finish (ImkSpherelights *self,
     ImkSpherelight *lights, ImkSphere *sphere, ImkError *error);
 
