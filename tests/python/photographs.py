@@ -242,7 +242,7 @@ class Photostereo(Photographs):
                 file.write(plain[:33] + chunk + plain[33:])
         self.write_lp("lights.lp")
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
-        self.assertIn("The PNG files say (sRGB, gAMA) that their samples have a gamma of 2.2", err)
+        self.assertIn("The files say (profile, sRGB, gAMA) that their samples have a gamma of 2.2", err)
         self.assertLess(self.error("out")[0], 0.1)
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "linear", "--gamma", "1")
         self.assertNotIn("gamma", err)

@@ -58,8 +58,8 @@ def add_arguments(parser):
                         " for the intensities of the lights")
     parser.add_argument("--matte", metavar="FOLDER", help="the same with a matte white sphere, at --matte-sphere")
     parser.add_argument("--matte-sphere", type=circle, metavar="X,Y,RADIUS", help="where it is, in pixels")
-    parser.add_argument("--gamma", type=float, help="exponent that makes the photographs linear (default: 2.2 for JPEG, that of the chunks sRGB or gAMA"
-                        " for PNG, else 1)")
+    parser.add_argument("--gamma", type=float, help="exponent that makes the photographs linear (default: 2.2 for JPEG, of PNG and TIFF what their"
+                        " profile says, else 1)")
     parser.add_argument("--threshold", type=float, help="a highlight is brighter than this part of the brightest point")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
 

@@ -63,7 +63,8 @@ def add_arguments(parser):
     parser.add_argument("--stiffness", type=float, metavar="K", help="with --integration bilateral: how readily it cuts (default: 2)")
     parser.add_argument("--intensities", metavar="FILE",
                         help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
-    parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, else 1)")
+    parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, of PNG and TIFF what their profile says,"
+                        " else 1)")
     parser.add_argument("--curve", choices=("gamma", "srgb"), default="gamma", help="what makes samples linear (default: gamma)")
     parser.add_argument("--mm-per-pixel", type=float, metavar="MM",
                         help="width of a pixel; heights are in mm then, and lights with a position need it (default: by the imageWidth"
@@ -136,6 +137,10 @@ def as_frame(np, path, samples, to):
     return to
 
 
+def in_words(curve, gamma):
+    return "the curve of sRGB" if curve == "srgb" else f"a gamma of {gamma:g}"
+
+
 def without(pairs, names, folder):
     """Returns: the pairs of a light and a picture, but those of pictures with these names"""
     known = [os.path.basename(path) for _i, path in pairs]
@@ -161,16 +166,7 @@ class Set:
         pairs = without(photographs.match(self.lights, files, options.by_order, made.warn), options.leave_out, folder)
         pairs, self.size = photographs.same_kind(pairs, made.warn)
         self.take(pairs)
-        gammas = [photographs.gamma_of(path) for _i, path in self.pairs]
-        is_told = options.gamma is not None or options.curve != "gamma"
-        if len(set(gammas)) > 1 and not is_told:
-            raise Failure(WRONG_USE, f"{folder} has files of a gamma of {max(gammas):g}, as JPEG and PNG with sRGB or gAMA have, and of {min(gammas):g}."
-                                     " --gamma says what all have, or --extension chooses one kind.")
-        usual = gammas[0] if options.curve == "gamma" else 1
-        if usual != 1 and not is_told and self.pairs[0][1].lower().endswith(".png"):
-            made.warn(f"{os.path.basename(folder) or folder}: The PNG files say (sRGB, gAMA) that their samples have a gamma of {usual:g}, and are made"
-                      " linear by it. --gamma 1 takes them as they are.")
-        self.curve, self.gamma = options.curve, usual if options.gamma is None else options.gamma
+        self.choose_curve(options, made)
         known = scale.choose(library.numpy(), self, options, made.warn)
         options.unit, options.mm_per_pixel = ("pixels", 1) if known is None else ("mm", known)
         if known is None and lens_of(options):
@@ -178,6 +174,24 @@ class Set:
                       " --mm-per-pixel, --scale-ruler or --chart-mm.")
         if options.white and not self.white:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
+
+    def choose_curve(self, options, made):
+        """Sets what makes samples linear: as it is given, or as the files say."""
+        if options.gamma is not None or options.curve != "gamma":
+            self.curve, self.gamma = options.curve, 1 if options.gamma is None else options.gamma
+            return
+        told = {photographs.told_curve(path) or ("gamma", 1): path for _i, path in reversed(self.pairs)}
+        if len(told) > 1:
+            one, other = sorted(told, key=lambda curve: (-curve[1], curve))[:2]
+            raise Failure(WRONG_USE, f"{self.folder} has files of {in_words(*one)}, as JPEG and files with a profile, sRGB or gAMA have, and of"
+                                     f" {in_words(*other)}. --gamma or --curve says what all have, or --extension chooses one kind.")
+        (self.curve, self.gamma), path = told.popitem()
+        doubt = photographs.doubt_of_curve(path)
+        if (self.curve, self.gamma) != ("gamma", 1) and not path.lower().endswith((".jpg", ".jpeg", ".jpe")):
+            made.warn(f"The files say (profile, sRGB, gAMA) that their samples have {in_words(self.curve, self.gamma)}, and are made linear by it."
+                      " --gamma 1 takes them as they are.")
+        elif doubt:
+            made.warn(doubt)
 
     def take(self, pairs):
         """Sets which photographs are used, and under which lights."""
@@ -242,6 +256,7 @@ class Set:
         for _i, path in self.pairs:
             made.input(path, "picture")
         made.setting("gamma", self.gamma, 1)
+        made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel if options.unit == "mm" else None, unit="mm")
         made.setting("chart-mm", options.chart_mm and "{:g}x{:g}".format(*options.chart_mm), unit="mm")
 

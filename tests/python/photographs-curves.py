@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging photostereo: what makes samples linear, as the files of photographs say it."""
+import os
+import struct
+import unittest
+
+import numpy as np
+
+from photographscene import PNG, Photographs, photograph
+from support import main
+
+from gst_imaging import profiles
+
+
+def icc(tags):
+    """A profile with these tags, whose header is empty."""
+    places, at = b"", 132 + 12 * len(tags)
+    for name, value in tags.items():
+        places += struct.pack(">4sII", name, at, len(value))
+        at += len(value)
+    return bytes(128) + struct.pack(">I", len(tags)) + places + b"".join(tags.values())
+
+
+def write_tiff(path, values, profile):
+    """RGB of 16 bits in one strip, with a profile if there is one."""
+    height, width, _n = values.shape
+    n = 10 + bool(profile)
+    at = 8 + 2 + 12 * n + 4
+    entries = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 3, at), (259, 3, 1, 1), (262, 3, 1, 2), (273, 4, 1, at + 6 + len(profile)), (277, 3, 1, 3),
+               (278, 4, 1, height), (279, 4, 1, values.nbytes), (284, 3, 1, 1)] + [(34675, 7, len(profile), at + 6)] * bool(profile)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<2sHIH", b"II", 42, 8, n) + b"".join(struct.pack("<HHII", *entry) for entry in entries) + bytes(4))
+        file.write(struct.pack("<3H", 16, 16, 16) + profile + values.tobytes())
+
+
+class Curves(Photographs):
+    @unittest.skipUnless("tiff" in os.environ["FORMATS"].split(), "built without tiff")
+    def test_the_curve_of_a_colour_profile(self):
+        """In TIFF files as a RAW developer writes them, a table of sRGB; then a profile without curves, and 8 bits that say nothing."""
+        x = np.linspace(0, 1, 1024)
+        table = struct.pack(">4s4xI", b"curv", 1024) + np.rint(65535 * profiles.srgb(np, x)).astype(">u2").tobytes()
+        for name, profile in ("table", icc({b"rTRC": table, b"gTRC": table, b"bTRC": table})), ("none", icc({b"A2B0": bytes(64)})), ("plain", b""):
+            for i, light in enumerate(self.lights):
+                linear = photograph(light, self.normals, self.albedo)
+                shown = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055)
+                write_tiff(self.path(f"{name}/IMG_{i + 1}.tif"), np.dstack([np.rint(65535 * shown).astype("<u2")] * 3), profile)
+        self.write_lp("lights.lp")
+        _out, err = self.gst_imaging("photostereo", "table", "lights.lp", "-o", "out")
+        self.assertIn("The files say (profile, sRGB, gAMA) that their samples have the curve of sRGB, and are made linear by it.", err)
+        self.assertLess(self.error("out")[0], 0.1)
+        _out, err = self.gst_imaging("photostereo", "none", "lights.lp", "-o", "none-out")
+        self.assertIn("The colour profile of IMG_1.tif has a curve that is neither gamma nor that of sRGB: its samples are taken as linear.", err)
+        self.assertIn("give --curve srgb", err)
+        _out, err = self.gst_imaging("photostereo", "none", "lights.lp", "-o", "srgb", "--curve", "srgb")
+        self.assertEqual(err, "")
+        self.assertLess(self.error("srgb")[0], 0.1)
+        self.assertEqual(self.gst_imaging("photostereo", "plain", "lights.lp", "-o", "plain-out")[1], "")  # 16 bits: linear
+
+    @PNG
+    def test_8_bits_that_do_not_say_what_they_mean(self):
+        self.take(dtype=np.uint8)
+        self.write_lp("lights.lp")
+        words = ["photostereo", "photos", "lights.lp", "-o", "out", "--overwrite"]
+        self.assertIn("IMG_1.png has 8 bits and does not say what they mean (no colour profile, sRGB or gAMA)", self.gst_imaging(*words)[1])
+        self.assertEqual(self.gst_imaging(*words, "--gamma", "1")[1], "")
+
+    def test_curves_of_profiles(self):
+        """A parametric curve of each type, a table, and what is none."""
+        def para(which, *numbers):
+            return struct.pack(f">4s4xHH{len(numbers)}i", b"para", which, 0, *(round(65536 * number) for number in numbers))
+
+        def curv(*numbers):
+            return struct.pack(f">4s4xI{len(numbers)}H", b"curv", len(numbers), *numbers)
+
+        srgb = 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045
+        for curve, expected in (
+                (curv(), ("gamma", 1)), (curv(round(1.8 * 256)), ("gamma", 1.8)), (curv(*(round(65535 * (i / 255) ** 2.2) for i in range(256))), ("gamma", 2.2)),
+                (para(0, 2.19922), ("gamma", 2.2)), (para(1, 2, 1, 0), ("gamma", 2)), (para(2, 1, 1, 0, 0), ("gamma", 1)),
+                (para(3, 2.4, *srgb), ("srgb", 1)), (para(4, 2.4, *srgb, 0, 0), ("srgb", 1)), (para(3, 1 / 0.45, 1 / 1.099, 0.099 / 1.099, 1 / 4.5, 0.081), ("gamma", 1.93)),
+                (para(2, 1, 0.5, 0, 0.5), None), (para(9, 1), None), (para(1, 1, 0, 0), None), (curv(7, 8)[:-1], None), (b"text" + bytes(20), None), (b"", None)):
+            self.assertEqual(profiles.curve_of(np, icc({b"kTRC": curve})), expected, curve[:40])
+        self.assertIsNone(profiles.curve_of(np, icc({b"rTRC": curv(), b"gTRC": curv(), b"bTRC": curv(512)})))
+        self.assertIsNone(profiles.curve_of(np, b"short"))
+
+
+main()
