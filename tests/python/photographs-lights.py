@@ -51,6 +51,19 @@ class Lights(Photographs):
             self.assertEqual(figure["met"], met, figure)
             self.assertEqual("its outline in the photographs is at 101." in err, not met, err)
 
+    def test_an_outline_that_is_uncertain_proposes_no_circle(self):
+        """A black sphere whose rim is bright in one photograph: its inner edge is 3 pixels of 70 inside the outline, which the others show."""
+        y, x = np.mgrid[:160, :200]
+        r = np.hypot(x - 101.5, y - 79)
+        for i in range(12):
+            shown = np.where(r < 70, 12.0, 30) + np.random.default_rng(i).normal(0, 1, r.shape)
+            shown = np.where((r < 67) & (i == 0), 70, shown)
+            shown += 200 * np.exp(-((x - 80 - 4 * i) ** 2 + (y - 70) ** 2) / 18)
+            self.save(f"sphere/IMG_{i}.png", np.rint(shown.clip(0, 255)).astype(np.uint8))
+        for words, told in ("101.5,79,70", "is faint, and uncertain by"), ("112.5,79,70", "give --sphere=101."):
+            _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", words, "--overwrite")
+            self.assertIn(told, err)
+
     def test_an_outline_that_is_not_seen_is_a_warning(self):
         """Of a circle that is far from the rim."""
         self.mirror((101.5, 79), 70)

@@ -239,7 +239,8 @@ def check_outlines(np, made, found, files):
     """Compares each circle with the outline in the photographs."""
     shown, seen = (mirrors.brightest(np, files), mirrors.roots(np, files)), []
     for sphere in found:
-        circle, part = max((outline.fit(np, values, sphere.sphere) for values in shown), key=lambda one: one[1])
+        fits = [outline.fit(np, values, sphere.sphere) for values in shown]
+        circle, part = max(fits, key=lambda one: one[1])
         seen.append(part)
         if circle is None:
             made.warn("The outline of the sphere is not seen at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere) + f": {100 * part:.0f} %"
@@ -247,10 +248,15 @@ def check_outlines(np, made, found, files):
                       " report: if it is not on the rim, correct --sphere or the mask.")
             continue
         turned = outline.turned(np, sphere.sphere, circle)
+        doubt = max(outline.turned(np, other, circle) for other, _part in fits if other)
         made.report.figure("turn of the lights by the outline" + (f", sphere {len(seen)}" if len(found) > 1 else ""), turned, "degrees",
                            at_most=TURNED, about="middle {:.2f}, {:.2f}, radius {:.2f} pixels in the photographs".format(*circle)
-                           + f", from edges on {100 * part:.0f} % of the outline")
-        if turned > TURNED:
+                           + f", from edges on {100 * part:.0f} % of the outline; uncertain by {doubt:.1f} degrees")
+        if turned > TURNED and turned <= TURNED + doubt:
+            made.warn("The sphere was taken to be at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere) + f". Its outline in the photographs turns"
+                      f" the lights by {turned:.1f} degrees, but it is faint, and uncertain by {doubt:.1f} degrees. Measure the circle again: the columns"
+                      " of its left and right rim, and the rows of its upper and lower rim.")
+        elif turned > TURNED:
             made.warn("The sphere was taken to be at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere)
                       + ", but its outline in the photographs is at {:.2f}, {:.2f} with radius {:.2f}".format(*circle)
                       + f": the lights are up to {turned:.1f} degrees off. If the report shows this circle on the rim, give"
