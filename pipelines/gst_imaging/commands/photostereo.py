@@ -2,7 +2,8 @@
 """Makes normals, albedo, height and a mesh from photographs of one view under known lights.
 
 Give one or more folders of photographs, and the light file of the rig: .lp, .dome, or a list of x y z. The names in it
-are matched with the files whatever their case, extension and folder. Without a light file the folder has to have one.
+are matched with the files whatever their case, extension and folder. Directions are right only for lamps farther than ten times
+the object; gst-imaging lights --distance-mm makes positions in mm. Without a light file the folder has to have one.
 mask.* and dark.* in a folder are used. Each folder gives normals.png (16 bits), albedo.png (16 bits), height.tif (float32),
 mesh.glb, confidence.png, mask.png and report.html. JPEG is turned upright and made linear with gamma 2.2. --web adds a page on which visitors move the light.
 """
