@@ -63,6 +63,7 @@ LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
   imk_spherelights_config_init (&config);
   config.width = 1 + bytes[0] % 32;
   config.height = 1 + bytes[1] % 32;
+  config.gamma = bytes[2] % 5 == 4 ? 2.2 : 1;
   n = (gsize) config.width * config.height;
   image = (ImkImage){
       .stride = config.width,

@@ -125,6 +125,13 @@ class Photostereo(Photographs):
             self.assertEqual(["not checked: distance of the lamps;" in out, " limits met, 1 not checked" in page, "<b>not checked</b>" in page],
                              3 * [far == 1])
 
+    def test_positions_in_centimetres_are_told(self):
+        self.take()
+        self.lights = 8 * self.lights
+        self.write_lp("lights.lp")
+        _out, told = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--mm-per-pixel", "0.1")
+        self.assertIn("Give --mm-per-pixel; multiply positions in cm by 10; or give --set light-units=directions", told)
+
     def test_a_light_behind_the_object_is_named_by_its_photograph(self):
         self.take()
         self.lights[3, 2] *= -1

@@ -35,6 +35,9 @@ OWN = {"name": "", "normal-encoding": "", "lights-location": "", "mm-per-pixel":
        "intensities-location": ", by --intensities", "method": ", by --integration", "stiffness": ", by --stiffness", "mesh-location": ""}
 DOWN = "y-axis=down"  # of photostereo, for normals as DirectX has them
 LENS = "focal-length-mm", "sensor-width-mm"  # of photostereo and normalintegrate, by one --set
+# What sentences of photostereo advise, as it is written here.
+IN_OPTIONS = {"Correct it, or leave it out.": "Correct it, or leave it out with --leave-out NAME.", "Set mm-per-pixel;": "Give --mm-per-pixel;",
+              "or set light-units=": "or give --set light-units=", "set bit-depth=": "give --set bit-depth="}
 METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
            **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
 FAR = 10  # times the object, of lamps whose directions are the same all over it
@@ -391,7 +394,8 @@ def named(sentence, files):
     def name(number):
         return os.path.basename(files[number])
 
-    sentence = sentence.replace("Correct it, or leave it out.", "Correct it, or leave it out with --leave-out NAME.")
+    for properties, words in IN_OPTIONS.items():
+        sentence = sentence.replace(properties, words)
     contradict = r"(?<=contradict the others: )of light (\d+ \(\d+ %\)(?:, \d+ \(\d+ %\))*)"
     sentence = re.sub(contradict, lambda m: re.sub(r"(\d+)(?= \()", lambda n: name(int(n[1]) - 1), m[1]), sentence)
     sentence = re.sub(r"light (\d+), counted from 0\)", lambda m: f"that of {name(int(m[1]))})", sentence)
