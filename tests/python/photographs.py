@@ -122,8 +122,8 @@ class Photostereo(Photographs):
             with open(self.path(f"{name}/report.html"), encoding="utf-8") as file:
                 page = file.read()
             self.assertEqual([(figure["value"], figure["met"], figure["limit"]) for figure in figures], [(None, None, "at least 10")] * (far == 1))
-            self.assertEqual(["not checked: distance of the lamps;" in out, " limits met, 1 not checked" in page, "<b>not checked</b>" in page],
-                             3 * [far == 1])
+            self.assertEqual(["not checked: distance of the lamps;" in out, " limits met, 1 not checked" in page, "<b>not checked</b>" in page,
+                              "at least 10 times the object" in page], 4 * [far == 1])
 
     def test_positions_in_centimetres_are_told(self):
         self.take()

@@ -97,12 +97,15 @@ def figures(entries):
     """The figures of quality, with their limits."""
     marks = {True: '<span class="met">✓ met</span>', False: '<span class="missed">✗ not met</span>', None: ""}
 
+    def limit_of(entry):
+        return f'{entry["limit"]} {entry["unit"]}' if is_unchecked(entry) else entry["limit"]
+
     def judged(entry):
         return '<b>not checked</b>' if is_unchecked(entry) else marks[entry["met"]]
 
     return rows(("figure", "value", "limit", ""), [
         (escape(e["name"]) + (f'<br><small>{escape(e["about"])}</small>' if e["about"] else ""),
-         "" if is_unchecked(e) else escape(f'{number(e["value"])} {e["unit"]}'.strip()), escape(e["limit"]), judged(e)) for e in entries], (1,), "stack")
+         "" if is_unchecked(e) else escape(f'{number(e["value"])} {e["unit"]}'.strip()), escape(limit_of(e)), judged(e)) for e in entries], (1,), "stack")
 
 
 def settings(entries):
