@@ -75,10 +75,13 @@ class Curves(Photographs):
 
         srgb = 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045
         for curve, expected in (
-                (curv(), ("gamma", 1)), (curv(round(1.8 * 256)), ("gamma", 1.8)), (curv(*(round(65535 * (i / 255) ** 2.2) for i in range(256))), ("gamma", 2.2)),
+                (curv(), ("gamma", 1)), (curv(round(1.8 * 256)), ("gamma", 1.8)),
+                (curv(*(round(65535 * (i / 255) ** 2.2) for i in range(256))), ("gamma", 2.2)),
                 (para(0, 2.19922), ("gamma", 2.2)), (para(1, 2, 1, 0), ("gamma", 2)), (para(2, 1, 1, 0, 0), ("gamma", 1)),
-                (para(3, 2.4, *srgb), ("srgb", 1)), (para(4, 2.4, *srgb, 0, 0), ("srgb", 1)), (para(3, 1 / 0.45, 1 / 1.099, 0.099 / 1.099, 1 / 4.5, 0.081), ("gamma", 1.93)),
-                (para(2, 1, 0.5, 0, 0.5), None), (para(9, 1), None), (para(1, 1, 0, 0), None), (curv(7, 8)[:-1], None), (b"text" + bytes(20), None), (b"", None)):
+                (para(3, 2.4, *srgb), ("srgb", 1)), (para(4, 2.4, *srgb, 0, 0), ("srgb", 1)),
+                (para(3, 1 / 0.45, 1 / 1.099, 0.099 / 1.099, 1 / 4.5, 0.081), ("gamma", 1.93)),
+                (para(2, 1, 0.5, 0, 0.5), None), (para(9, 1), None), (para(1, 1, 0, 0), None), (curv(7, 8)[:-1], None),
+                (b"text" + bytes(20), None), (b"", None)):
             self.assertEqual(profiles.curve_of(np, icc({b"kTRC": curve})), expected, curve[:40])
         self.assertIsNone(profiles.curve_of(np, icc({b"rTRC": curv(), b"gTRC": curv(), b"bTRC": curv(512)})))
         self.assertIsNone(profiles.curve_of(np, b"short"))

@@ -252,10 +252,10 @@ def check_outlines(np, made, found, files):
         made.report.figure("turn of the lights by the outline" + (f", sphere {len(seen)}" if len(found) > 1 else ""), turned, "degrees",
                            at_most=TURNED, about="middle {:.2f}, {:.2f}, radius {:.2f} pixels in the photographs".format(*circle)
                            + f", from edges on {100 * part:.0f} % of the outline; uncertain by {doubt:.1f} degrees")
-        if turned > TURNED and turned <= TURNED + doubt:
-            made.warn("The sphere was taken to be at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere) + f". Its outline in the photographs turns"
-                      f" the lights by {turned:.1f} degrees, but it is faint, and uncertain by {doubt:.1f} degrees. Measure the circle again: the columns"
-                      " of its left and right rim, and the rows of its upper and lower rim.")
+        if TURNED < turned <= TURNED + doubt:
+            made.warn("The sphere was taken to be at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere)
+                      + f". Its outline in the photographs turns the lights by {turned:.1f} degrees, but it is faint, and uncertain by {doubt:.1f} degrees."
+                      " Measure the circle again: the columns of its left and right rim, and the rows of its upper and lower rim.")
         elif turned > TURNED:
             made.warn("The sphere was taken to be at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere)
                       + ", but its outline in the photographs is at {:.2f}, {:.2f} with radius {:.2f}".format(*circle)
