@@ -54,7 +54,7 @@ def read(path):
     try:
         with open(path, "rb") as file:
             return reader(file)
-    except (KeyError, OSError, struct.error, zlib.error):  # the reader of pictures tells it
+    except (KeyError, OSError, OverflowError, ValueError, struct.error, zlib.error):  # the reader of pictures tells it
         return None
 
 
