@@ -1037,6 +1037,88 @@ TEST (
   test_check (sh_get (&out, 0, IMK_SHCENTROID_X) < 37.9, "a reset did nothing");
 }
 
+/* Settings whose sums are whole numbers. */
+static void
+set_whole (ImkShcentroidConfig *c, int option, uint32_t full)
+{
+  c->fields = (ImkShcentroidFields) (option % 3);
+  c->invalid_policy = (ImkShcentroidInvalid) (option % 4);
+  c->threshold = full / 2;
+  if (option & 1)
+    c->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
+  if (option & 2)
+    c->window = IMK_SHCENTROID_WINDOW_TRACKING;
+  if (option & 4)
+    c->brightest = 1 + (uint32_t) option * 5 % 30;
+  else if (option & 8)
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  if (option & 16)
+    c->threshold_action = IMK_SHCENTROID_ACTION_KEEP;
+  else
+    c->remove_tilt = c->fields != IMK_SHCENTROID_FIELDS_XY && option & 8;
+  /* without any of these the integers have a definition of their own */
+  c->min_illumination = option & 32 || !(option & 7) ? 0.3 : 0;
+}
+
+/* Few values, so that many tie; with dark cells, which track and hold. */
+static TestImage
+whole_frame (ImkType type, uint32_t side, uint32_t full, uint64_t seed)
+{
+  TestImage in = test_image_new (type, side, side, 1, 5);
+
+  for (uint32_t i = 0; i < side * side; i++) {
+    bool lit = sh_uniform (&seed) < 0.2 && (i / 40 + seed) % 5;
+
+    sh_set (
+        &in, i % side, i / side, lit ? floor (sh_uniform (&seed) * full) : 0);
+  }
+  return in;
+}
+
+/* Without a look-up table these settings are added up as integers, with one
+ * pixel by pixel in floating point. */
+static void
+check_whole (ImkType type, uint32_t side, double pitch, int option)
+{
+  uint32_t full = type == IMK_TYPE_U8 ? 255 : option & 1 ? 4095 : 65535;
+  ImkShcentroidConfig c = sh_grid (type, side, side, 0.5, 1, pitch, pitch,
+      (uint32_t) ((side - 1) / pitch), (uint32_t) ((side - 1) / pitch));
+  test_autofree float *lut = malloc (65536 * sizeof (*lut));
+  test_autoptr (ImkShcentroid) integers = NULL;
+  test_autoptr (ImkShcentroid) reals = NULL;
+  char name[64];
+
+  for (uint32_t i = 0; i < 65536; i++)
+    lut[i] = (float) i;
+  set_whole (&c, option, full);
+  integers = sh_new (IMK_BACKEND_CPU, &c);
+  c.lut = lut;
+  reals = sh_new (IMK_BACKEND_CPU, &c);
+  snprintf (name, sizeof (name), "%s, %u pixels, pitch %g, option %d",
+      type == IMK_TYPE_U8 ? "u8" : "u16", side, pitch, option);
+  for (uint64_t frame = 0; frame < 4; frame++) {
+    test_auto (TestImage) in = whole_frame (type, side, full, 1 + frame);
+    test_auto (TestImage) a = output_new (&c, IMK_TYPE_F64);
+    test_auto (TestImage) b = output_new (&c, IMK_TYPE_F64);
+
+    sh_process (integers, &in, &a);
+    sh_process (reals, &in, &b);
+    test_image_same (&a, &b, name);
+  }
+}
+
+TEST (test_whole_numbers, "whole numbers have the same sums as integers",
+    .cpu_only = true)
+{
+  static const double pitches[] = {3, 7.3, 10, 20, 150};
+
+  for (int option = 0; option < 64; option++)
+    for (int i = 0; i < 5; i++)
+      for (uint32_t side = i < 3 ? 31 : 301; side < 700; side += 270)
+        check_whole (
+            i % 2 ? IMK_TYPE_U8 : IMK_TYPE_U16, side, pitches[i], option);
+}
+
 /* At the edge of the frame the window stops, and says so. */
 TEST (test_tracking_edge, "a window stops at the edge of the frame")
 {

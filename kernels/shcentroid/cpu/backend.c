@@ -58,23 +58,24 @@ remove_tilt (const Frame *f)
   }
 }
 
-/* The largest sum of a cell is that of v u^2 or v y^2, without FIELDS_ALL that
- * of v u or v y. 31 bits, because vector units convert signed integers. */
-static bool
-sums_are_narrow (const ImkShcentroidPlan *plan)
+/* What decides how the cells can be summed up. The largest sum of a cell is
+ * that of v u^2 or v y^2, without FIELDS_ALL that of v u or v y. */
+static void
+look_at_cells (Cpu *cpu)
 {
-  bool all = plan->fields == IMK_SHCENTROID_FIELDS_ALL;
-  double maximum = plan->type == IMK_TYPE_U8 ? 255.0 : 65535.0;
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  double maximum = cpu->plan.type == IMK_TYPE_U8 ? 255.0 : 65535.0;
 
-  for (uint32_t i = 0; i < plan->n_rects; i++) {
-    double w = plan->rects[i].width, h = plan->rects[i].height;
-    double side = w > h ? w : h;
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+    const ImkShcentroidRect *rect = &cpu->rects[i];
+    double w = rect->width, h = rect->height, side = fmax (w, h);
     double most = maximum * w * h * (all ? side * side / 3 : side / 2);
 
-    if (most >= 2147483648.0)
-      return false;
+    cpu->largest_sum = fmax (cpu->largest_sum, most);
+    cpu->most_pixels = fmax (cpu->most_pixels, w * h);
+    cpu->widest = fmax (cpu->widest, w);
+    cpu->own_thresholds |= rect->threshold == rect->threshold;
   }
-  return true;
 }
 
 static ImkStatus
@@ -103,7 +104,9 @@ choose_loops (Cpu *cpu, const ImkShcentroidPlan *plan, ImkError *error)
       IMK_CPU_TABLES (imk_shcentroid_correlation);
   static const void *const linear[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_shcentroid_linear);
-  int which = 2 * (plan->type == IMK_TYPE_U16) + sums_are_narrow (plan);
+  /* 31 bits, because vector units convert signed integers */
+  bool narrow = cpu->largest_sum < 2147483648.0;
+  int which = 2 * (plan->type == IMK_TYPE_U16) + narrow;
   ImkStatus status = choose_table (integers[which], &cpu->integers, error);
 
   if (status == IMK_OK)
@@ -294,6 +297,7 @@ cpu_create (const void *data, const void *params, uint32_t n_threads,
   cpu->n_threads = n_threads;
   cpu->band_cells = plan->columns ? plan->columns : 1;
   cpu->fresh = cpu->lost = true;
+  look_at_cells (cpu);
   take_params (cpu, params);
   status = choose_loops (cpu, plan, error);
   if (status == IMK_OK)
@@ -319,12 +323,35 @@ cpu_update (void *state, const void *data, ImkError *error)
   return IMK_OK;
 }
 
+/* Are the parts of all pixels whole numbers, and their sums exact in float64?
+ * Then the chain has the same sums in any order, those of integers, too. */
+static bool
+is_whole (const Cpu *cpu)
+{
+  const ImkShcentroidParams *p = &cpu->params;
+  bool cut = p->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
+  bool leveled = cut && imk_shcentroid_is_leveled (p);
+  bool fraction =
+      cut && p->subtract &&
+      (leveled || cpu->own_thresholds || p->threshold != floor (p->threshold));
+
+  return cpu->plan.type != IMK_TYPE_F32 && !cpu->dark && !cpu->lut &&
+         p->weighting == IMK_SHCENTROID_WEIGHTING_NONE && p->power == 1.0 &&
+         cpu->largest_sum < 9007199254740992.0 && !fraction &&
+         cpu->widest <= INTEGER_TILE &&
+         (p->brightest == 0 || (!cut && cpu->most_pixels <= MOST_KEYS)) &&
+         (!leveled || p->window == IMK_SHCENTROID_WINDOW_CELL) &&
+         (cpu->plan.fields != IMK_SHCENTROID_FIELDS_ALL ||
+             p->read_noise == 0.0);
+}
+
 static void
 measure_frame (const Frame *frame)
 {
   const Cpu *cpu = frame->cpu;
-  bool plain = imk_shcentroid_is_plain (
-      &cpu->params, cpu->plan.type, cpu->dark || cpu->lut);
+  bool integers = imk_shcentroid_is_plain (
+                      &cpu->params, cpu->plan.type, cpu->dark || cpu->lut) ||
+                  is_whole (cpu);
   uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
   uint64_t band_pixels = 0;
 
@@ -332,7 +359,7 @@ measure_frame (const Frame *frame)
     band_pixels += (uint64_t) cpu->rects[i].width * cpu->rects[i].height;
   imk_parallel_for (cpu->n_threads, n_bands,
       1 + (uint32_t) (WORTH_A_THREAD / band_pixels),
-      (plain ? cpu->integers : cpu->chain)->measure, (void *) frame);
+      (integers ? cpu->integers : cpu->chain)->measure, (void *) frame);
 }
 
 /* Cells of few pixels each. */

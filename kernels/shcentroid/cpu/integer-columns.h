@@ -27,7 +27,7 @@ typedef int64_t SignedSum;
 #endif
 
 enum {
-  TILE = 512,          /* columns at a time: their sums stay in the L1 cache */
+  TILE = INTEGER_TILE,
   MAX_STRIP_ROWS = 64, /* of all strip_rows */
 };
 
@@ -39,7 +39,18 @@ typedef struct Area {
   uint32_t x, y, width, height;
   int32_t below;      /* samples above it take part */
   const void *belows; /* those of each column, lanes; NULL for that one */
+  /* where its cells really are, side by side in the area; NULL: in it */
+  const ImkShcentroidWindow *windows;
+  uint32_t n_windows;
+  uint32_t skip; /* rows of the windows above the area */
 } Area;
+
+/* Rows to sum up, of the frame or a copy. */
+typedef struct Rows {
+  const uint8_t *top;
+  size_t stride;
+  uint32_t x, width; /* of the first column of the area; of a row */
+} Rows;
 
 /* Rows that can be summed up in a lane: 255 (n) (n + 1) / 2 < 2^16 for n = 22,
  * with the second moments 255 n (n + 1) (n + 2) / 6 < 2^16 for n = 10; in 32
@@ -230,56 +241,87 @@ load_below (const Area *a, int32_t from)
   return below;
 }
 
-/* A frame narrower than a vector is read through a copy. */
-static void
-sum_narrow_frame (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
-    const bool cut, const Below *below, Strip *strip)
-{
-  Sample rows[MAX_STRIP_ROWS][STRIP] = {{0}};
+enum {
+  COPY_STEP = 16 / sizeof (Sample), /* samples that are copied at a time */
+  COPY_ROOM = TILE + STRIP,
+};
 
-  for (uint32_t i = 0; i < n_rows; i++)
-    memcpy (rows[i], a->frame + (a->y + y + i) * a->stride,
-        a->frame_width * sizeof (Sample));
-  sum_strip (
-      (const uint8_t *) rows, sizeof (rows[0]), n_rows, all, cut, below, strip);
+/* @n_rows of a window from its row @y on, to @to, rows of COPY_ROOM samples.
+ * What a step copies beyond the window, the next window overwrites. */
+INLINE void
+copy_window (const Area *a, const ImkShcentroidWindow *w, uint32_t y,
+    uint32_t n_rows, Sample *to)
+{
+  const uint8_t *from =
+      a->frame + (w->y + a->skip + y) * a->stride + w->x * sizeof (Sample);
+  uint32_t whole = (w->width + COPY_STEP - 1) / COPY_STEP * COPY_STEP;
+  bool in_steps = w->x + whole <= a->frame_width;
+
+  for (uint32_t k = 0; k < n_rows; k++) {
+    if (in_steps)
+      for (uint32_t x = 0; x < w->width; x += COPY_STEP)
+        memcpy (to + x, from + x * sizeof (Sample), 16);
+    else
+      memcpy (to, from, w->width * sizeof (Sample));
+    from += a->stride;
+    to += COPY_ROOM;
+  }
 }
 
 /* The last strip of a row is read further left, so that it ends with the
- * row: nothing outside the frame is touched. */
+ * row: nothing outside the rows is touched. */
 INLINE void
-sum_rows (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
-    const bool cut, Columns *columns)
+sum_rows (const Area *a, const Rows *rows, uint32_t y, uint32_t n_rows,
+    const bool all, const bool cut, Columns *columns)
 {
-  const uint8_t *top = a->frame + (a->y + y) * a->stride;
   Strip strip;
 
   for (uint32_t x = 0; x < a->width; x += STRIP) {
-    uint32_t start = a->x + x;
+    uint32_t here = rows->x + x, start = here;
     Below below = {{0}};
 
-    if (a->frame_width < STRIP)
-      start = 0;
-    else if (start > a->frame_width - STRIP)
-      start = a->frame_width - STRIP;
+    if (start > rows->width - STRIP)
+      start = rows->width - STRIP;
     if (cut)
-      below = load_below (a, (int32_t) (start - a->x));
-    if (a->frame_width < STRIP)
-      sum_narrow_frame (a, y, n_rows, all, cut, &below, &strip);
-    else
-      sum_strip (top + start * sizeof (Sample), a->stride, n_rows, all, cut,
-          &below, &strip);
-    flush_strip (&strip, a->x + x - start, all, cut, y, columns, x);
+      below = load_below (a, (int32_t) (start - rows->x));
+    sum_strip (rows->top + start * sizeof (Sample), rows->stride, n_rows, all,
+        cut, &below, &strip);
+    flush_strip (&strip, here - start, all, cut, y, columns, x);
   }
+}
+
+/* Where cells do not touch, or a frame is narrower than a vector.
+ * Returns: @n_rows of the area from its row @y on, in @copy */
+INLINE Rows
+copy_rows (const Area *a, uint32_t y, uint32_t n_rows, Sample *copy)
+{
+  const ImkShcentroidWindow whole = {
+      .x = a->x, .y = a->y - a->skip, .width = a->width};
+  const ImkShcentroidWindow *windows = a->windows ? a->windows : &whole;
+  uint32_t n = a->windows ? a->n_windows : 1;
+
+  for (uint32_t i = 0, x = 0; i < n; x += windows[i++].width)
+    copy_window (a, &windows[i], y, n_rows, copy + x);
+  return (Rows){
+      (const uint8_t *) copy, COPY_ROOM * sizeof (*copy), 0, COPY_ROOM};
 }
 
 INLINE void
 sum_area (const Area *a, const bool all, const bool cut, Columns *columns)
 {
   uint32_t most = strip_rows (sizeof (Lane), all);
+  bool copied = a->windows || a->frame_width < STRIP;
+  Sample copy[MAX_STRIP_ROWS * COPY_ROOM];
 
-  for (uint32_t y = 0; y < a->height; y += most)
-    sum_rows (
-        a, y, a->height - y < most ? a->height - y : most, all, cut, columns);
+  for (uint32_t y = 0; y < a->height; y += most) {
+    uint32_t n_rows = a->height - y < most ? a->height - y : most;
+    Rows rows = {
+        a->frame + (a->y + y) * a->stride, a->stride, a->x, a->frame_width};
+
+    if (copied)
+      rows = copy_rows (a, y, n_rows, copy);
+    sum_rows (a, &rows, y, n_rows, all, cut, columns);
+  }
 }
 
 static void

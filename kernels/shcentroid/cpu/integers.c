@@ -4,8 +4,9 @@
  * columns, by a factor of the height of a cell fewer than pixels, are summed up
  * to cells. Compiled for each instruction set, for samples of 8 and 16 bits and
  * sums of 32 and 64 bits. */
+#include "shcentroid/cpu/brightest-samples.h"
 #include "shcentroid/cpu/integer-columns.h"
-#include "shcentroid/cpu/output.h"
+#include "shcentroid/cpu/tile.h"
 
 enum { N_PIECES = 10 }; /* powers of 2 up to TILE */
 
@@ -296,15 +297,13 @@ gather_extremes (const Tile *t, Sample of[N_PIECES][TILE], const bool largest,
   }
 }
 
-/* @belows: of each column, room for a strip on both sides */
+/* The thresholds of cells that their largest and smallest samples decide. */
 static void
-find_levels (const Frame *f, const Tile *t, double *restrict pedestals,
-    SignedLane *restrict belows)
+find_thresholds (const Frame *f, const Tile *t, double *restrict levels)
 {
   const ImkShcentroidParams *params = &f->cpu->params;
   Sample low[N_PIECES][TILE], high[N_PIECES][TILE];
   double min[TILE], max[TILE];
-  int32_t below[TILE];
   bool whole = imk_shcentroid_needs_least (params);
 
   find_extremes (&t->area, whole, low[0], high[0]);
@@ -313,13 +312,34 @@ find_levels (const Frame *f, const Tile *t, double *restrict pedestals,
     gather_extremes (t, low, false, min);
   else
     memcpy (min, max, t->n * sizeof (*min));
-  for (uint32_t i = 0; i < t->n; i++) {
-    double own = f->cpu->rects[t->first + i].threshold;
-    double level = imk_shcentroid_threshold (params, own, min[i], max[i]);
+  for (uint32_t i = 0; i < t->n; i++)
+    levels[i] = imk_shcentroid_threshold (
+        params, f->cpu->rects[t->first + i].threshold, min[i], max[i]);
+}
 
-    pedestals[i] = imk_shcentroid_pedestal (params, level);
-    below[i] = sample_below (f->cpu, level);
+/* All samples reach a level of 0, as they do without one. */
+static void
+find_brightest (const Frame *f, const ImkShcentroidWindow *windows, uint32_t n,
+    double *levels)
+{
+  for (uint32_t i = 0; i < n; i++)
+    levels[i] =
+        fmax (find_brightest_sample (f, &windows[i], sizeof (Sample) - 1), 0.0);
+}
+
+/* From the @levels of cells, which become pedestals.
+ * @belows: of each column, room for a strip on both sides */
+static void
+apply_levels (const Frame *f, const Tile *t, double *restrict levels,
+    SignedLane *restrict belows)
+{
+  int32_t below[TILE];
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    below[i] = sample_below (f->cpu, levels[i]);
+    levels[i] = imk_shcentroid_pedestal (&f->cpu->params, levels[i]);
   }
+  memset (belows - STRIP, 0, STRIP * sizeof (*belows));
   /* a vector at a time: the next cell writes over what is too much */
   for (uint32_t i = 0; i < t->n; i++) {
     for (uint32_t x = 0; x < t->rects[i].width; x += LANES)
@@ -339,8 +359,8 @@ measure_tile (const Frame *f, const Tile *tile)
   Columns columns;
 
   if (t.leveled) {
-    memset (belows, 0, STRIP * sizeof (*belows));
-    find_levels (f, &t, pedestals, belows + STRIP);
+    find_thresholds (f, &t, pedestals);
+    apply_levels (f, &t, pedestals, belows + STRIP);
     t.pedestals = pedestals;
     t.area.belows = belows + STRIP;
   }
@@ -350,6 +370,146 @@ measure_tile (const Frame *f, const Tile *tile)
   else
     measure_xy (f, &t, &columns);
 }
+
+/* ------------------------------------------------------------------------
+ * Settings of the chain whose sums are whole numbers (see is_whole ()): added
+ * up here, they are the same to the last bit. */
+
+/* Adds the columns of a quad cell, in rows whose coordinate is @y. */
+INLINE void
+add_quad_columns (const Columns *c, uint32_t first, uint32_t width, int64_t y,
+    const bool all, const bool cut, ImkShcentroidSums *s)
+{
+  for (uint32_t k = 0; k < width; k++) {
+    int64_t u = (2 * k + 1 > width) - (2 * k + 1 < width);
+    uint64_t v = c->v[first + k];
+
+    s->v += v;
+    s->vu += (uint64_t) u * v;
+    s->vy += (uint64_t) y * v;
+    if (all) {
+      uint32_t max = (uint32_t) c->max[first + k];
+
+      s->max = max > s->max ? max : s->max;
+      s->vuu.low += (uint64_t) (u * u) * v;
+      s->vyy.low += (uint64_t) (y * y) * v;
+    }
+    if (cut) {
+      uint64_t n = c->n[first + k];
+
+      s->n += n;
+      s->nu += (uint64_t) u * n;
+      s->ny += (uint64_t) y * n;
+      if (all)
+        s->raw += c->raw[first + k];
+    }
+  }
+}
+
+INLINE void
+add_cells (const Tile *t, const Columns *columns, int64_t y, const bool quad,
+    const bool all, const bool cut, ImkShcentroidSums *sums)
+{
+  for (uint32_t i = 0, x = 0; i < t->n; x += t->rects[i++].width)
+    if (quad)
+      add_quad_columns (columns, x, t->rects[i].width, y, all, cut, &sums[i]);
+    else
+      add_columns (columns, x, t->rects[i].width, 0, all, cut, &sums[i]);
+}
+
+/* Adds @n_rows of a tile from row @from of its cells on; @y: the coordinate of
+ * these rows in a quad cell */
+static void
+add_rows (const Frame *f, const Tile *t, uint32_t from, uint32_t n_rows,
+    int64_t y, ImkShcentroidSums *sums)
+{
+  bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool quad = f->cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  Area area = t->area;
+  Columns columns;
+
+  if (n_rows == 0)
+    return;
+  area.y += from;
+  area.skip = from;
+  area.height = n_rows;
+  sum_columns (&area, all, t->cut, &columns);
+  if (quad)
+    add_cells (t, &columns, y, true, all, t->cut, sums);
+  else if (all)
+    add_cells (t, &columns, y, false, true, t->cut, sums);
+  else if (t->cut)
+    add_cells (t, &columns, y, false, false, true, sums);
+  else
+    add_cells (t, &columns, y, false, false, false, sums);
+}
+
+/* To the sums of the chain. Without read noise a sample is its own variance. */
+static void
+give_chain (ChainTile *cells, const Tile *t, const ImkShcentroidSums *sums)
+{
+  bool all = cells->f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    const ImkShcentroidSums *s = &sums[i];
+    double pedestal = t->pedestals ? t->pedestals[i] : t->pedestal;
+    double v = imk_shcentroid_real (s->v), vu = imk_shcentroid_real (s->vu);
+    double vy = imk_shcentroid_real (s->vy);
+
+    cells->sums[CHAIN_P][i] = v - pedestal * imk_shcentroid_real (s->n);
+    cells->sums[CHAIN_PU][i] = vu - pedestal * imk_shcentroid_real (s->nu);
+    cells->sums[CHAIN_PY][i] = vy - pedestal * imk_shcentroid_real (s->ny);
+    if (!all)
+      continue;
+    cells->sums[CHAIN_Q][i] = v;
+    cells->sums[CHAIN_QU][i] = vu;
+    cells->sums[CHAIN_QY][i] = vy;
+    cells->sums[CHAIN_QUU][i] = imk_shcentroid_wide_value (s->vuu);
+    cells->sums[CHAIN_QYY][i] = imk_shcentroid_wide_value (s->vyy);
+    cells->sums[CHAIN_RAW][i] = t->cut ? imk_shcentroid_real (s->raw) : v;
+    cells->max[i] = cells->max_sample[i] = (float) s->max;
+  }
+}
+
+static void
+measure_whole (const Frame *f, const Tile *tile)
+{
+  const ImkShcentroidParams *params = &f->cpu->params;
+  uint32_t height = tile->area.height;
+  SignedLane belows[STRIP + TILE + STRIP];
+  ImkShcentroidSums sums[CHAIN_TILE];
+  double levels[TILE];
+  Tile t = *tile;
+  ChainTile cells;
+
+  chain_begin (&cells, f, t.first, t.n);
+  if (params->window == IMK_SHCENTROID_WINDOW_TRACKING) {
+    t.area.windows = cells.windows;
+    t.area.n_windows = t.n;
+  }
+  if (params->brightest > 0)
+    find_brightest (f, cells.windows, t.n, levels);
+  else if (t.leveled)
+    find_thresholds (f, &t, levels);
+  if (params->brightest > 0 || t.leveled) {
+    apply_levels (f, &t, levels, belows + STRIP);
+    t.pedestals = levels;
+    t.area.belows = belows + STRIP;
+    t.cut = true;
+  }
+  memset (sums, 0, t.n * sizeof (*sums));
+  if (params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD) {
+    add_rows (f, &t, 0, height / 2, -1, sums);
+    add_rows (f, &t, height / 2, height % 2, 0, sums);
+    add_rows (f, &t, height - height / 2, height / 2, 1, sums);
+  } else {
+    add_rows (f, &t, 0, height, 0, sums);
+  }
+  give_chain (&cells, &t, sums);
+  end_chain (&cells);
+}
+
+/* ------------------------------------------------------------------------ */
 
 /* @u: where the piece begins in the cell */
 static Area
@@ -451,7 +611,7 @@ fill_tile (const Cpu *cpu, Tile *tile, uint32_t band, uint32_t i)
   tile->n = 0;
   tile->area.x = rects[i].x;
   tile->area.width = 0;
-  while (i < cpu->band_cells &&
+  while (i < cpu->band_cells && tile->n < CHAIN_TILE &&
          (tile->n == 0 || tile->area.width + rects[i].width <= TILE)) {
     tile->area.width += rects[i++].width;
     tile->n++;
@@ -463,13 +623,16 @@ static void
 measure_bands (void *data, uint32_t first, uint32_t end)
 {
   const Frame *f = data;
+  bool plain = imk_shcentroid_is_plain (&f->cpu->params, f->in->type, false);
 
   for (uint32_t band = first; band < end; band++) {
     Tile tile = band_tile (f, band);
 
     for (uint32_t i = 0; i < f->cpu->band_cells;) {
       i = fill_tile (f->cpu, &tile, band, i);
-      if (tile.area.width > TILE)
+      if (!plain)
+        measure_whole (f, &tile);
+      else if (tile.area.width > TILE)
         measure_wide_cell (f, &tile);
       else
         measure_tile (f, &tile);

@@ -8,9 +8,12 @@
 #define INLINE static inline __attribute__ ((always_inline))
 
 enum {
-  CHAIN_TILE = 256,   /* columns of the chain, at a time */
+  CHAIN_TILE = 256, /* columns of the chain, at a time */
+  /* of integers, whose sums stay in the L1 cache */
+  INTEGER_TILE = 512,
   STRIP_COLUMNS = 16, /* of these, in registers at a time */
   FOLDED_CELLS = 8,   /* cells that a vector adds up together, at most */
+  MOST_KEYS = 4096, /* pixels of a cell whose brightest are sought in a copy */
 };
 
 enum {
@@ -38,9 +41,12 @@ typedef struct Cpu {
   ImkShcentroidRect *rects;
   ImkShcentroidParams params;
   uint32_t n_threads;
-  uint32_t band_cells; /* columns of the grid, or 1: a cell of a map */
-  bool fresh;          /* nothing is held */
-  double *held;        /* x and y of every cell */
+  uint32_t band_cells;          /* columns of the grid, or 1: a cell of a map */
+  double largest_sum;           /* that integers of a cell can have */
+  bool own_thresholds;          /* of some cell */
+  uint32_t most_pixels, widest; /* of a cell */
+  bool fresh;                   /* nothing is held */
+  double *held;                 /* x and y of every cell */
 
   /* of the chain */
   float *dark, *flat, *lut; /* NULL for none; dark and flat only together */

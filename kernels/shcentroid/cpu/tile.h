@@ -158,6 +158,55 @@ chain_end (const ChainTile *t)
   }
 }
 
+/* Positions of a tile, when all its cells are valid: the divisions are vector
+ * code. Returns: whether they are */
+static bool
+store_chain_xy (const ChainTile *t)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  double p[CHAIN_TILE], x[CHAIN_TILE], y[CHAIN_TILE], last_x[CHAIN_TILE];
+  double last_y = t->windows[0].height - 1.0, top = t->windows[0].y;
+  uint64_t n_valid = 0;
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    p[i] = t->sums[CHAIN_P][i];
+    x[i] = t->sums[CHAIN_PU][i];
+    y[i] = t->sums[CHAIN_PY][i];
+    last_x[i] = t->windows[i].width - 1.0;
+  }
+  for (uint32_t i = 0; i < t->n; i++) {
+    double u = x[i] / p[i], v = y[i] / p[i];
+    bool outside_x = imk_shcentroid_is_outside (u, 0.0, last_x[i]);
+    bool outside_y = imk_shcentroid_is_outside (v, 0.0, last_y);
+
+    x[i] = imk_shcentroid_clamp (u, 0.0, last_x[i]);
+    y[i] = top + imk_shcentroid_clamp (v, 0.0, last_y);
+    n_valid += (p[i] > 0.0) & (p[i] >= params->min_flux) & !outside_x &
+               !outside_y & imk_shcentroid_is_finite (p[i]);
+  }
+  if (n_valid < t->n)
+    return false;
+  for (uint32_t i = 0; i < t->n; i++)
+    x[i] = t->windows[i].x + x[i];
+  store_centres (t->f, t->first, t->n, x, y);
+  return true;
+}
+
+static inline void
+end_chain (const ChainTile *t)
+{
+  const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidParams *params = &cpu->params;
+  bool simple = cpu->plan.fields != IMK_SHCENTROID_FIELDS_ALL &&
+                cpu->plan.columns > 0 && !imk_shcentroid_joins (params) &&
+                params->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
+                params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD &&
+                !imk_shcentroid_tracks (params);
+
+  if (!simple || !store_chain_xy (t))
+    chain_end (t);
+}
+
 /* The weight goes to what was found. */
 INLINE void
 move_weights (ChainTile *t)
