@@ -522,15 +522,14 @@ imk_shcentroid_is_outside (double c, double first, double last)
   return (c < first - 0.5) | (c > last + 0.5);
 }
 
+/* Of the sums @flux, @pu and @py of a cell; its last column and row are @last_x
+ * and @last_y. No branches but those that are the same for all cells. */
 IMK_SHCENTROID_INLINE ImkShcentroidCentre
-imk_shcentroid_real_centre (const ImkShcentroidReals *s,
-    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
-    double min_flux)
+imk_shcentroid_centre_of (double flux, double pu, double py, double last_x,
+    double last_y, const ImkShcentroidParams *params, double min_flux)
 {
   bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
-  double flux = s->p, x = s->pu / flux, y = s->py / flux;
-  double last_x = window->width - 1.0, first_x = 0.0;
-  double last_y = window->height - 1.0, first_y = 0.0;
+  double x = pu / flux, y = py / flux, first_x = 0.0, first_y = 0.0;
   ImkShcentroidCentre centre;
   bool outside_x, outside_y;
 
@@ -557,6 +556,15 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
                  imk_shcentroid_is_finite (flux);
   centre.flux = flux > 0.0 ? flux : 0.0;
   return centre;
+}
+
+IMK_SHCENTROID_INLINE ImkShcentroidCentre
+imk_shcentroid_real_centre (const ImkShcentroidReals *s,
+    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
+    double min_flux)
+{
+  return imk_shcentroid_centre_of (s->p, s->pu, s->py, window->width - 1.0,
+      window->height - 1.0, params, min_flux);
 }
 
 /* Σ (u - c)^2 q @unit. The terms cancel where one pixel has nearly all the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The level of the brightest pixels of a cell whose samples are its values:
- * searched as the integers that they are, bit by bit. */
+/* The levels of the brightest pixels of cells whose samples are their values:
+ * searched as the integers that they are, bit by bit, in some cells at a time,
+ * as each bit waits for the one before. */
 #pragma once
 
 #include "shcentroid/cpu/vectors.h"
@@ -8,11 +9,20 @@
 enum {
   SAMPLE_STEP = 16, /* bytes that are copied at a time */
   SAMPLE_BYTES = 2 * MOST_KEYS + 128,
+  SEARCHED_CELLS = 4, /* at a time */
 };
 
-/* Returns: how many of the samples in @n_bytes reach @limit. They end with
- * zeros up to a whole vector; the limit is larger. @size: log2 of the bytes of
- * each */
+/* Samples of cells, row by row without a gap, and zeros up to @n_bytes, which
+ * are whole vectors. */
+typedef struct SampleBatch {
+  _Alignas(64) uint8_t samples[SEARCHED_CELLS][SAMPLE_BYTES];
+  uint32_t rank[SEARCHED_CELLS], value[SEARCHED_CELLS];
+  uint32_t n_bytes;
+} SampleBatch;
+
+/* Returns: how many of the samples in @n_bytes reach @limit. They are
+ * whole vectors that end with zeros; the limit is larger. @size: log2 of the
+ * bytes of each */
 INLINE uint32_t
 count_samples (const uint8_t *samples, uint32_t n_bytes, uint32_t limit,
     const uint32_t size)
@@ -30,6 +40,8 @@ count_samples (const uint8_t *samples, uint32_t n_bytes, uint32_t limit,
 #elif IMK_VECTOR_SIZE == 32
   const __m256i least = size ? _mm256_set1_epi16 ((short) limit)
                              : _mm256_set1_epi8 ((char) limit);
+  __m256i counts = _mm256_setzero_si256 ();
+  __m128i half;
 
   for (uint32_t i = 0; i < n_bytes; i += 32) {
     __m256i some = _mm256_loadu_si256 ((const void *) (samples + i));
@@ -37,10 +49,13 @@ count_samples (const uint8_t *samples, uint32_t n_bytes, uint32_t limit,
         size ? _mm256_cmpeq_epi16 (_mm256_max_epu16 (some, least), some)
              : _mm256_cmpeq_epi8 (_mm256_max_epu8 (some, least), some);
 
-    n += (uint32_t) __builtin_popcount (
-             (uint32_t) _mm256_movemask_epi8 (reach)) >>
-         size;
+    counts = _mm256_sub_epi8 (counts, reach); /* fewer than 256 vectors */
   }
+  counts = _mm256_sad_epu8 (counts, _mm256_setzero_si256 ());
+  half = _mm_add_epi64 (
+      _mm256_castsi256_si128 (counts), _mm256_extracti128_si256 (counts, 1));
+  n = (uint32_t) (_mm_cvtsi128_si32 (half) + _mm_extract_epi32 (half, 2)) >>
+      size;
 #else
   const uint16_t *words = (const uint16_t *) (const void *) samples;
 
@@ -50,30 +65,46 @@ count_samples (const uint8_t *samples, uint32_t n_bytes, uint32_t limit,
   return n;
 }
 
-/* Bit by bit, without a branch that depends on samples.
- * Returns: the sample of this rank, counted from the largest as 1 */
-INLINE uint32_t
-sample_of_rank (const uint8_t *samples, uint32_t n_bytes, uint32_t rank,
-    const uint32_t size)
+/* Of each cell the sample of its rank, counted from the largest as 1, without a
+ * branch that depends on samples. @n_bytes: those of the batch */
+INLINE void
+search_batch (SampleBatch *b, const uint32_t n_bytes, const uint32_t size)
 {
-  uint32_t value = 0;
+  memset (b->value, 0, sizeof (b->value));
+  for (uint32_t bit = size ? 1u << 15 : 1u << 7; bit; bit /= 2)
+    for (uint32_t k = 0; k < SEARCHED_CELLS; k++) {
+      uint32_t limit = b->value[k] | bit;
+      bool reached =
+          count_samples (b->samples[k], n_bytes, limit, size) >= b->rank[k];
 
-  for (uint32_t bit = size ? 1u << 15 : 1u << 7; bit; bit /= 2) {
-    bool reached = count_samples (samples, n_bytes, value | bit, size) >= rank;
-
-    value |= reached ? bit : 0;
-  }
-  return value;
+      b->value[k] = reached ? limit : b->value[k];
+    }
 }
 
-/* Row by row without a gap, and zeros up to a whole vector. Copies reach beyond
- * the row where the frame does.
- * Returns: the bytes of the samples */
-INLINE uint32_t
-gather_samples (const Frame *f, const ImkShcentroidWindow *w, uint8_t *samples,
-    const uint32_t size)
+/* The same, with few vectors in a loop of their own. */
+INLINE void
+find_ranks (SampleBatch *b, const uint32_t size)
 {
-  const uint32_t width = w->width << size, n_bytes = width * w->height;
+  if (b->n_bytes == IMK_VECTOR_SIZE)
+    search_batch (b, IMK_VECTOR_SIZE, size);
+  else if (b->n_bytes == 2 * IMK_VECTOR_SIZE)
+    search_batch (b, 2 * IMK_VECTOR_SIZE, size);
+  else if (b->n_bytes == 4 * IMK_VECTOR_SIZE)
+    search_batch (b, 4 * IMK_VECTOR_SIZE, size);
+  else if (b->n_bytes == 8 * IMK_VECTOR_SIZE)
+    search_batch (b, 8 * IMK_VECTOR_SIZE, size);
+  else if (b->n_bytes == 16 * IMK_VECTOR_SIZE)
+    search_batch (b, 16 * IMK_VECTOR_SIZE, size);
+  else
+    search_batch (b, b->n_bytes, size);
+}
+
+/* Copies reach beyond the row where the frame does. */
+INLINE void
+gather_samples (const Frame *f, const ImkShcentroidWindow *w, uint8_t *samples,
+    uint32_t n_bytes, const uint32_t size)
+{
+  const uint32_t width = w->width << size;
   const uint8_t *from = (const uint8_t *) f->in->data + w->y * f->in->stride +
                         ((size_t) w->x << size);
   const bool in_steps = w->x + (width + SAMPLE_STEP) <= f->cpu->plan.width &&
@@ -89,41 +120,128 @@ gather_samples (const Frame *f, const ImkShcentroidWindow *w, uint8_t *samples,
     to += width;
     from += f->in->stride;
   }
-  memset (samples + n_bytes, 0, 64);
-  return n_bytes;
+  memset (to, 0, n_bytes - (size_t) (to - samples));
 }
 
-/* Returns: the largest sample that is less than that of the rank, -infinity for
- * none. Mostly it is the next one in rank, which one search finds. */
-INLINE double
-next_lower_sample (const uint8_t *samples, uint32_t n_bytes, uint32_t rank,
+typedef uint8_t Bytes __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+
+INLINE uint8_t
+largest_byte_below (const uint8_t *samples, uint32_t n_bytes, uint8_t limit)
+{
+  Bytes most = {0};
+  uint8_t bytes[IMK_VECTOR_SIZE];
+
+  for (uint32_t i = 0; i < n_bytes; i += IMK_VECTOR_SIZE) {
+    Bytes some, more;
+
+    memcpy (&some, samples + i, sizeof (some));
+    some &= (Bytes) (some < limit);
+    more = (Bytes) (some > most);
+    most = (some & more) | (most & ~more);
+  }
+  memcpy (bytes, &most, sizeof (bytes));
+  for (uint32_t step = IMK_VECTOR_SIZE / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      bytes[i] = bytes[i + step] > bytes[i] ? bytes[i + step] : bytes[i];
+  return bytes[0];
+}
+
+/* Returns: the largest sample below @limit; 0 for none */
+INLINE uint32_t
+largest_below (const uint8_t *samples, uint32_t n_bytes, uint32_t limit,
     const uint32_t size)
 {
-  const uint32_t n = n_bytes >> size, most = size ? 65535 : 255;
-  uint32_t value = sample_of_rank (samples, n_bytes, rank + 1, size);
+  const uint16_t *words = (const uint16_t *) (const void *) samples;
+  uint16_t most = 0;
 
-  if (value < most && count_samples (samples, n_bytes, value + 1, size) == rank)
-    return value;
-  rank = value > 0 ? count_samples (samples, n_bytes, value, size) : n;
-  return rank < n ? sample_of_rank (samples, n_bytes, rank + 1, size)
-                  : -imk_shcentroid_infinity ();
+  if (size == 0)
+    return largest_byte_below (samples, n_bytes, (uint8_t) limit);
+  for (uint32_t i = 0; i < n_bytes / 2; i++) {
+    uint16_t below = words[i] < (uint16_t) limit ? words[i] : 0;
+
+    most = below > most ? below : most;
+  }
+  return most;
 }
 
-/* @size: log2 of the bytes of a sample
- * Returns: the level of the brightest pixels of a window of at most MOST_KEYS
- *   pixels */
+/* Returns: of cell @k, which has @n samples, the largest below that of @rank;
+ * -infinity for none. Mostly it is the next in rank, which the search has
+ * found. */
 INLINE double
-find_brightest_sample (
-    const Frame *f, const ImkShcentroidWindow *w, const uint32_t size)
+next_lower_sample (const SampleBatch *b, uint32_t k, uint32_t rank, uint32_t n,
+    const uint32_t size)
 {
-  _Alignas(64) uint8_t samples[SAMPLE_BYTES]; /* some are read as words */
-  const ImkShcentroidParams *params = &f->cpu->params;
-  const uint32_t rank = imk_shcentroid_rank (params, w->width * w->height);
-  uint32_t n_bytes;
+  const uint8_t *samples = b->samples[k];
+  uint32_t value = b->value[k], most = size ? 65535 : 255;
 
-  if (rank == 0)
+  if (value < most &&
+      count_samples (samples, b->n_bytes, value + 1, size) == rank)
+    return value;
+  if (value == 0 || count_samples (samples, b->n_bytes, value, size) == n)
     return -imk_shcentroid_infinity ();
-  n_bytes = gather_samples (f, w, samples, size);
-  return params->subtract ? next_lower_sample (samples, n_bytes, rank, size)
-                          : sample_of_rank (samples, n_bytes, rank, size);
+  return largest_below (samples, b->n_bytes, value, size);
+}
+
+/* Whole vectors; of few a power of 2, for find_ranks (). */
+INLINE uint32_t
+batch_bytes (uint32_t n_bytes)
+{
+  uint32_t whole = (n_bytes + IMK_VECTOR_SIZE - 1) & ~(IMK_VECTOR_SIZE - 1u);
+
+  for (uint32_t few = IMK_VECTOR_SIZE; few <= 16 * IMK_VECTOR_SIZE; few *= 2)
+    if (whole <= few)
+      return few;
+  return whole;
+}
+
+INLINE uint32_t
+pixels_of (const ImkShcentroidWindow *w)
+{
+  return w->width * w->height;
+}
+
+/* Of up to SEARCHED_CELLS windows. */
+INLINE void
+find_levels_of_batch (const Frame *f, const ImkShcentroidWindow *windows,
+    uint32_t n, double *levels, const uint32_t size)
+{
+  const ImkShcentroidParams *params = &f->cpu->params;
+  SampleBatch b;
+
+  b.n_bytes = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t n_bytes = pixels_of (&windows[k]) << size;
+
+    b.n_bytes = n_bytes > b.n_bytes ? n_bytes : b.n_bytes;
+  }
+  b.n_bytes = batch_bytes (b.n_bytes);
+  for (uint32_t k = 0; k < SEARCHED_CELLS; k++) {
+    const ImkShcentroidWindow *w = &windows[k < n ? k : n - 1];
+
+    gather_samples (f, w, b.samples[k], b.n_bytes, size);
+    b.rank[k] = imk_shcentroid_rank (params, pixels_of (w)) + params->subtract;
+  }
+  find_ranks (&b, size);
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t n_pixels = pixels_of (&windows[k]);
+    uint32_t rank = imk_shcentroid_rank (params, n_pixels);
+
+    levels[k] = rank == 0 ? -imk_shcentroid_infinity ()
+                : params->subtract
+                    ? next_lower_sample (&b, k, rank, n_pixels, size)
+                    : b.value[k];
+  }
+}
+
+/* Of windows of at most MOST_KEYS pixels. @size: log2 of the bytes of a sample
+ */
+INLINE void
+find_brightest_samples (const Frame *f, const ImkShcentroidWindow *windows,
+    uint32_t n, double *levels, const uint32_t size)
+{
+  for (uint32_t i = 0; i < n; i += SEARCHED_CELLS) {
+    uint32_t some = n - i < SEARCHED_CELLS ? n - i : SEARCHED_CELLS;
+
+    find_levels_of_batch (f, windows + i, some, levels + i, size);
+  }
 }

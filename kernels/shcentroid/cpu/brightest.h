@@ -168,16 +168,6 @@ find_brightest_values (const ChainTile *t, double *levels)
   }
 }
 
-/* Of cells whose values are integers as they came. */
-static void
-find_brightest_samples (const ChainTile *t, double *levels)
-{
-  for (uint32_t i = 0; i < t->n; i++)
-    levels[i] = t->f->in->type == IMK_TYPE_U8
-                    ? find_brightest_sample (t->f, &t->windows[i], 0)
-                    : find_brightest_sample (t->f, &t->windows[i], 1);
-}
-
 /* Of all cells of a tile. */
 static void
 find_all_brightest (const ChainTile *t, double *levels)
@@ -188,8 +178,10 @@ find_all_brightest (const ChainTile *t, double *levels)
   for (uint32_t i = 0; i < t->n && samples; i++)
     samples =
         t->windows[i].width * (uint64_t) t->windows[i].height <= MOST_KEYS;
-  if (samples)
-    find_brightest_samples (t, levels);
+  if (samples && t->f->in->type == IMK_TYPE_U8)
+    find_brightest_samples (t->f, t->windows, t->n, levels, 0);
+  else if (samples)
+    find_brightest_samples (t->f, t->windows, t->n, levels, 1);
   else
     find_brightest_values (t, levels);
 }

@@ -147,17 +147,25 @@ find_centres (const Cells *c, uint32_t n, bool cut,
   return n_valid == n;
 }
 
+static inline ImkShcentroidSums
+cell_sums (const Cells *c, uint32_t i, bool cut)
+{
+  ImkShcentroidSums s = {.v = c->v[i], .vu = c->vu[i], .vy = c->vy[i]};
+
+  if (cut) {
+    s.n = c->n[i];
+    s.nu = c->nu[i];
+    s.ny = c->ny[i];
+  }
+  return s;
+}
+
 static void
 finish_xy (const Frame *f, const Tile *t, const Cells *c)
 {
   for (uint32_t i = 0; i < t->n; i++) {
-    ImkShcentroidSums s = {.v = c->v[i], .vu = c->vu[i], .vy = c->vy[i]};
+    ImkShcentroidSums s = cell_sums (c, i, t->cut);
 
-    if (t->cut) {
-      s.n = c->n[i];
-      s.nu = c->nu[i];
-      s.ny = c->ny[i];
-    }
     finish_cell (
         f, t->first + i, &s, t->pedestals ? t->pedestals[i] : t->pedestal);
   }
@@ -240,29 +248,25 @@ measure_all (const Frame *f, const Tile *t, const Columns *columns)
 /* ------------------------------------------------------------------------
  * Levels: thresholds that the samples of a cell decide. */
 
-/* The largest sample of each column, or the smallest. */
+/* The largest samples of each column and, if @whole, the smallest. */
 INLINE void
-find_extreme (const Area *a, const bool largest, Sample *restrict to)
+find_extremes (
+    const Area *a, const bool whole, Sample *restrict min, Sample *restrict max)
 {
   const uint8_t *from = a->frame + a->y * a->stride + a->x * sizeof (Sample);
 
-  memcpy (to, from, a->width * sizeof (Sample));
+  memcpy (max, from, a->width * sizeof (Sample));
+  if (whole)
+    memcpy (min, from, a->width * sizeof (Sample));
   for (uint32_t y = 1; y < a->height; y++) {
     const Sample *restrict row = (const Sample *) (from + y * a->stride);
 
-    for (uint32_t x = 0; x < a->width; x++)
-      to[x] = (largest ? row[x] > to[x] : row[x] < to[x]) ? row[x] : to[x];
+    for (uint32_t x = 0; x < a->width; x++) {
+      max[x] = row[x] > max[x] ? row[x] : max[x];
+      if (whole)
+        min[x] = row[x] < min[x] ? row[x] : min[x];
+    }
   }
-}
-
-/* @whole: the smallest ones, too */
-static void
-find_extremes (
-    const Area *a, bool whole, Sample *restrict min, Sample *restrict max)
-{
-  find_extreme (a, true, max);
-  if (whole)
-    find_extreme (a, false, min);
 }
 
 /* From those of 2^(k - 1) columns to those of 2^k, from each column on. */
@@ -306,7 +310,10 @@ find_thresholds (const Frame *f, const Tile *t, double *restrict levels)
   double min[TILE], max[TILE];
   bool whole = imk_shcentroid_needs_least (params);
 
-  find_extremes (&t->area, whole, low[0], high[0]);
+  if (whole)
+    find_extremes (&t->area, true, low[0], high[0]);
+  else
+    find_extremes (&t->area, false, low[0], high[0]);
   gather_extremes (t, high, true, max);
   if (whole)
     gather_extremes (t, low, false, min);
@@ -315,16 +322,6 @@ find_thresholds (const Frame *f, const Tile *t, double *restrict levels)
   for (uint32_t i = 0; i < t->n; i++)
     levels[i] = imk_shcentroid_threshold (
         params, f->cpu->rects[t->first + i].threshold, min[i], max[i]);
-}
-
-/* All samples reach a level of 0, as they do without one. */
-static void
-find_brightest (const Frame *f, const ImkShcentroidWindow *windows, uint32_t n,
-    double *levels)
-{
-  for (uint32_t i = 0; i < n; i++)
-    levels[i] =
-        fmax (find_brightest_sample (f, &windows[i], sizeof (Sample) - 1), 0.0);
 }
 
 /* From the @levels of cells, which become pedestals.
@@ -336,8 +333,11 @@ apply_levels (const Frame *f, const Tile *t, double *restrict levels,
   int32_t below[TILE];
 
   for (uint32_t i = 0; i < t->n; i++) {
-    below[i] = sample_below (f->cpu, levels[i]);
-    levels[i] = imk_shcentroid_pedestal (&f->cpu->params, levels[i]);
+    /* all samples reach a level of 0, as they do without one */
+    double level = levels[i] > 0.0 ? levels[i] : 0.0;
+
+    below[i] = sample_below (f->cpu, level);
+    levels[i] = imk_shcentroid_pedestal (&f->cpu->params, level);
   }
   memset (belows - STRIP, 0, STRIP * sizeof (*belows));
   /* a vector at a time: the next cell writes over what is too much */
@@ -375,46 +375,68 @@ measure_tile (const Frame *f, const Tile *tile)
  * Settings of the chain whose sums are whole numbers (see is_whole ()): added
  * up here, they are the same to the last bit. */
 
-/* Adds the columns of a quad cell, in rows whose coordinate is @y. */
+/* Adds @n columns of one side of a quad cell, whose coordinates are @u and @y.
+ */
 INLINE void
-add_quad_columns (const Columns *c, uint32_t first, uint32_t width, int64_t y,
+add_side (const Columns *c, uint32_t first, uint32_t n, int64_t u, int64_t y,
     const bool all, const bool cut, ImkShcentroidSums *s)
 {
-  for (uint32_t k = 0; k < width; k++) {
-    int64_t u = (2 * k + 1 > width) - (2 * k + 1 < width);
-    uint64_t v = c->v[first + k];
+  Sum v = 0, count = 0, raw = 0, max = 0;
 
-    s->v += v;
-    s->vu += (uint64_t) u * v;
-    s->vy += (uint64_t) y * v;
-    if (all) {
-      uint32_t max = (uint32_t) c->max[first + k];
+  for (uint32_t x = first; x < first + n; x++) {
+    v += c->v[x];
+    if (cut)
+      count += c->n[x];
+    if (cut && all)
+      raw += c->raw[x];
+    if (all)
+      max = c->max[x] > max ? c->max[x] : max;
+  }
+  s->v += v;
+  s->vu += (uint64_t) u * v;
+  s->vy += (uint64_t) y * v;
+  s->n += count;
+  s->nu += (uint64_t) u * count;
+  s->ny += (uint64_t) y * count;
+  if (!all)
+    return;
+  s->vuu.low += (uint64_t) (u * u) * v;
+  s->vyy.low += (uint64_t) (y * y) * v;
+  s->raw += raw;
+  s->max = max > s->max ? (uint32_t) max : s->max;
+}
 
-      s->max = max > s->max ? max : s->max;
-      s->vuu.low += (uint64_t) (u * u) * v;
-      s->vyy.low += (uint64_t) (y * y) * v;
-    }
-    if (cut) {
-      uint64_t n = c->n[first + k];
+INLINE void
+add_quad_cells (const Tile *t, const Columns *columns, int64_t y,
+    const bool all, const bool cut, ImkShcentroidSums *sums)
+{
+  for (uint32_t i = 0, x = 0; i < t->n; i++) {
+    uint32_t width = t->rects[i].width, half = width / 2;
 
-      s->n += n;
-      s->nu += (uint64_t) u * n;
-      s->ny += (uint64_t) y * n;
-      if (all)
-        s->raw += c->raw[first + k];
-    }
+    add_side (columns, x, half, -1, y, all, cut, &sums[i]);
+    if (width % 2)
+      add_side (columns, x + half, 1, 0, y, all, cut, &sums[i]);
+    x += width;
+    add_side (columns, x - half, half, 1, y, all, cut, &sums[i]);
   }
 }
 
 INLINE void
-add_cells (const Tile *t, const Columns *columns, int64_t y, const bool quad,
-    const bool all, const bool cut, ImkShcentroidSums *sums)
+fill_all (const Tile *t, const Columns *columns, const bool cut,
+    ImkShcentroidSums *sums)
 {
   for (uint32_t i = 0, x = 0; i < t->n; x += t->rects[i++].width)
-    if (quad)
-      add_quad_columns (columns, x, t->rects[i].width, y, all, cut, &sums[i]);
-    else
-      add_columns (columns, x, t->rects[i].width, 0, all, cut, &sums[i]);
+    add_columns (columns, x, t->rects[i].width, 0, true, cut, &sums[i]);
+}
+
+static void
+fill_xy (const Tile *t, const Columns *columns, ImkShcentroidSums *sums)
+{
+  Cells cells;
+
+  sum_cells (columns, t->rects, t->n, t->cut, &cells);
+  for (uint32_t i = 0; i < t->n; i++)
+    sums[i] = cell_sums (&cells, i, t->cut);
 }
 
 /* Adds @n_rows of a tile from row @from of its cells on; @y: the coordinate of
@@ -434,14 +456,14 @@ add_rows (const Frame *f, const Tile *t, uint32_t from, uint32_t n_rows,
   area.skip = from;
   area.height = n_rows;
   sum_columns (&area, all, t->cut, &columns);
-  if (quad)
-    add_cells (t, &columns, y, true, all, t->cut, sums);
+  if (quad && (all || t->cut))
+    add_quad_cells (t, &columns, y, all, t->cut, sums);
+  else if (quad)
+    add_quad_cells (t, &columns, y, false, false, sums);
   else if (all)
-    add_cells (t, &columns, y, false, true, t->cut, sums);
-  else if (t->cut)
-    add_cells (t, &columns, y, false, false, true, sums);
+    fill_all (t, &columns, t->cut, sums);
   else
-    add_cells (t, &columns, y, false, false, false, sums);
+    fill_xy (t, &columns, sums);
 }
 
 /* To the sums of the chain. Without read noise a sample is its own variance. */
@@ -488,7 +510,7 @@ measure_whole (const Frame *f, const Tile *tile)
     t.area.n_windows = t.n;
   }
   if (params->brightest > 0)
-    find_brightest (f, cells.windows, t.n, levels);
+    find_brightest_samples (f, cells.windows, t.n, levels, sizeof (Sample) - 1);
   else if (t.leveled)
     find_thresholds (f, &t, levels);
   if (params->brightest > 0 || t.leveled) {

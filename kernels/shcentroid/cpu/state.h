@@ -13,7 +13,7 @@ enum {
   INTEGER_TILE = 512,
   STRIP_COLUMNS = 16, /* of these, in registers at a time */
   FOLDED_CELLS = 8,   /* cells that a vector adds up together, at most */
-  MOST_KEYS = 4096, /* pixels of a cell whose brightest are sought in a copy */
+  MOST_KEYS = 4000, /* pixels of a cell whose brightest are sought in a copy */
 };
 
 enum {

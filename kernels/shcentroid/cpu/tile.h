@@ -158,53 +158,83 @@ chain_end (const ChainTile *t)
   }
 }
 
-/* Positions of a tile, when all its cells are valid: the divisions are vector
- * code. Returns: whether they are */
-static bool
-store_chain_xy (const ChainTile *t)
+/* Positions of cells, as vector code. Returns: whether all are valid */
+static inline bool
+find_chain_centres (const ChainTile *t, double *restrict x, double *restrict y)
 {
-  const ImkShcentroidParams *params = &t->f->cpu->params;
-  double p[CHAIN_TILE], x[CHAIN_TILE], y[CHAIN_TILE], last_x[CHAIN_TILE];
-  double last_y = t->windows[0].height - 1.0, top = t->windows[0].y;
+  const ImkShcentroidParams params = t->f->cpu->params;
+  const ImkShcentroidRect *rects = t->f->cpu->rects + t->first;
+  double last_x[CHAIN_TILE], last_y[CHAIN_TILE], min_flux[CHAIN_TILE];
   uint64_t n_valid = 0;
 
   for (uint32_t i = 0; i < t->n; i++) {
-    p[i] = t->sums[CHAIN_P][i];
-    x[i] = t->sums[CHAIN_PU][i];
-    y[i] = t->sums[CHAIN_PY][i];
     last_x[i] = t->windows[i].width - 1.0;
+    last_y[i] = t->windows[i].height - 1.0;
+    min_flux[i] = params.min_flux;
+  }
+  /* the cells of a grid have none of their own, and are many */
+  for (uint32_t i = 0; !t->f->cpu->plan.columns && i < t->n; i++)
+    min_flux[i] = imk_shcentroid_min_flux (&params, rects[i].min_flux);
+  for (uint32_t i = 0; i < t->n; i++) {
+    ImkShcentroidCentre centre =
+        imk_shcentroid_centre_of (t->sums[CHAIN_P][i], t->sums[CHAIN_PU][i],
+            t->sums[CHAIN_PY][i], last_x[i], last_y[i], &params, min_flux[i]);
+
+    x[i] = centre.x;
+    y[i] = centre.y;
+    n_valid += centre.valid;
   }
   for (uint32_t i = 0; i < t->n; i++) {
-    double u = x[i] / p[i], v = y[i] / p[i];
-    bool outside_x = imk_shcentroid_is_outside (u, 0.0, last_x[i]);
-    bool outside_y = imk_shcentroid_is_outside (v, 0.0, last_y);
-
-    x[i] = imk_shcentroid_clamp (u, 0.0, last_x[i]);
-    y[i] = top + imk_shcentroid_clamp (v, 0.0, last_y);
-    n_valid += (p[i] > 0.0) & (p[i] >= params->min_flux) & !outside_x &
-               !outside_y & imk_shcentroid_is_finite (p[i]);
-  }
-  if (n_valid < t->n)
-    return false;
-  for (uint32_t i = 0; i < t->n; i++)
     x[i] = t->windows[i].x + x[i];
-  store_centres (t->f, t->first, t->n, x, y);
-  return true;
+    y[i] = t->windows[i].y + y[i];
+  }
+  return n_valid == t->n;
+}
+
+/* What valid cells at (@x, @y) leave for the next frame, and for the cells of
+ * this one to decide together. */
+static inline void
+keep_centres (const ChainTile *t, const double *x, const double *y)
+{
+  const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidParams *params = &cpu->params;
+  const ImkShcentroidRect *rects = cpu->rects + t->first;
+  ImkShcentroidTrack *tracks = cpu->tracks + t->first;
+  double *held = cpu->held + 2 * (size_t) t->first;
+  bool joins = imk_shcentroid_joins (params);
+
+  for (uint32_t i = 0; joins && i < t->n; i++) {
+    ImkShcentroidSlope *slope = &cpu->slopes[t->first + i];
+
+    imk_shcentroid_begin_slope (slope, params, held + 2 * i, &tracks[i]);
+    slope->x = (x[i] - rects[i].ref_x) * params->slope_scale;
+    slope->y = (y[i] - rects[i].ref_y) * params->slope_scale;
+    slope->flux = t->sums[CHAIN_P][i];
+    slope->flags = rects[i].flags;
+    slope->tilt = IMK_SHCENTROID_TILT_COUNTED;
+  }
+  for (uint32_t i = 0; imk_shcentroid_tracks (params) && i < t->n; i++)
+    imk_shcentroid_follow (&tracks[i], &rects[i], params, x[i], y[i], true);
+  if (params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD)
+    return;
+  for (uint32_t i = 0; i < t->n; i++) {
+    held[2 * i] = x[i];
+    held[2 * i + 1] = y[i];
+  }
 }
 
 static inline void
 end_chain (const ChainTile *t)
 {
-  const Cpu *cpu = t->f->cpu;
-  const ImkShcentroidParams *params = &cpu->params;
-  bool simple = cpu->plan.fields != IMK_SHCENTROID_FIELDS_ALL &&
-                cpu->plan.columns > 0 && !imk_shcentroid_joins (params) &&
-                params->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
-                params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD &&
-                !imk_shcentroid_tracks (params);
+  bool all = t->f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  double x[CHAIN_TILE], y[CHAIN_TILE];
 
-  if (!simple || !store_chain_xy (t))
+  if (all || !find_chain_centres (t, x, y)) {
     chain_end (t);
+    return;
+  }
+  keep_centres (t, x, y);
+  store_centres (t->f, t->first, t->n, x, y);
 }
 
 /* The weight goes to what was found. */
