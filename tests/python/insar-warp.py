@@ -120,6 +120,20 @@ class Pairs(unittest.TestCase):
                "interferogram-location=" + self.path("interferogram.cf32"), "coherence-location=" + self.path("coherence.img"))
         return self.read(self.folder)
 
+    def test_an_edge(self):
+        """A block has moved by 6 columns beside ground that has not, which is steeper than slcresample follows."""
+        later = self.inner(self.later).copy()
+        later[180:340, 180:340] = self.inner(self.later)[180:340, 174:334]
+        self.save("edge", later)
+        out, result = self.coregister("edge", "--warp")
+        coherence = self.read(out)[1]
+        for name, place in ("block", np.s_[210:310, 210:310]), ("beside it", np.s_[20:380, 20:140]):
+            mean = coherence[tuple(slice(s.start // LOOKS, s.stop // LOOKS) for s in place)].mean()
+            print(f"{name}: coherence {mean:.4f}")
+            self.assertLess(abs(mean - COHERENCE), 0.03)
+        told = [figure["about"] for figure in result["figures"] if figure["name"] == "dense patches used, pass 3"]
+        self.assertRegex(told[0], r"[1-9]\d* too steep")
+
     def test_polynomials(self):
         words = [f"{axis}-polynomial=<{','.join(repr(float(c)) for c in p)}>" for axis, p in zip(("range", "azimuth"), BOWL)]
         self.check(*self.form("bowl", *words), "polynomial")

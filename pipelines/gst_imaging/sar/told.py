@@ -68,7 +68,7 @@ def add_warp(report, field):
     np = library.numpy()
     for number, counts in enumerate(field.counts, 1):
         text = ", ".join(f"{n} {name}" for name, n in counts.items() if name != "patches")
-        culled = sum(n for name, n in counts.items() if name not in ("patches", "filled"))
+        culled = sum(n for name, n in counts.items() if name not in ("patches", "filled", "too steep"))
         report.figure(f"dense patches used, pass {number}", 100 * (1 - culled / counts["patches"]), "%", at_least=25,
                       about=f"of {counts['patches']} patches: {text}")
     for name, unit, plane in zip(("range", "azimuth"), ("columns", "lines"), field.planes or ()):

@@ -11,6 +11,7 @@ SEARCH = 8, 4, 4  # samples
 OUTLIER = 4  # times the median distance from the median of 5 x 5 patches
 LEAST = 0.2  # samples: a smaller distance is no outlier
 NEIGHBOURS = 3  # of 8 that a patch needs
+STEEPEST = 0.24  # change of an offset from cell to cell, in parts of their distance; slcresample follows 0.25
 
 
 class Field:
@@ -111,6 +112,24 @@ def resize(np, plane, rows, columns, places):
     return np.stack([np.interp(lines, rows, column) for column in across.T], -1)
 
 
+def soften(np, plane, sizes):
+    """Averages where offsets change too much from cell to cell: at edges, and around wrong offsets that agree. sizes: lines and columns of a
+    cell. Returns: the plane, and where it was changed"""
+    total = blur(np, np.ones(plane.shape), 1)
+    changed = np.zeros(plane.shape, bool)
+    while True:
+        steep = np.zeros(plane.shape)
+        for axis, size in enumerate(sizes):
+            jumps = np.abs(np.diff(plane, axis=axis)) > STEEPEST * size
+            for side in (0, 1), (1, 0):
+                steep += np.pad(jumps, [side if i == axis else (0, 0) for i in (0, 1)])
+        if not steep.any():
+            return plane, changed
+        near = blur(np, steep, 1) > 0
+        plane = np.where(near, blur(np, plane, 1) / total, plane)
+        changed |= near
+
+
 def measure(images, words, properties, folder, progress):
     """Returns: the planes of insarxcorr, and the first patch and the step of x and y"""
     np = library.numpy()
@@ -157,6 +176,8 @@ def find_field(images, fit, taps, this):
             from_rows, from_columns = ((np.arange(n) + 0.5) * size / n - 0.5
                                        for n, size in zip(before, (images[0].height, images[0].width)))
             found = [resize(np, old, from_rows, from_columns, places) + new for old, new in zip(field.planes, found)]
-        field.planes = found
+        sizes = [size / n for n, size in zip(field.shape(step), (images[0].height, images[0].width))]
+        field.planes, changed = zip(*(soften(np, plane, sizes) for plane in found))
+        counts["too steep"] = int((changed[0] | changed[1]).sum())
         field.counts.append(counts)
     return field
