@@ -11,8 +11,9 @@ import numpy as np
 
 from support import SOURCE, gst_imaging, launch, main
 
-sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+sys.path[:0] = os.path.join(SOURCE, "pipelines"), os.path.join(SOURCE, "tests", "data")
 import slcs
+from gst_imaging.sar import warp
 
 try:
     from osgeo import gdal
@@ -133,6 +134,16 @@ class Pairs(unittest.TestCase):
             self.assertLess(abs(mean - COHERENCE), 0.03)
         told = [figure["about"] for figure in result["figures"] if figure["name"] == "dense patches used, pass 3"]
         self.assertRegex(told[0], r"[1-9]\d* too steep")
+
+    def test_a_few_patches_that_agree_by_chance(self):
+        """Patches overlap, so noise without coherence has neighbours that agree. Corners of what is good stay."""
+        planes = np.zeros((8, 20, 20))
+        planes[7, :, 10:] = 1
+        planes[0, 9:11, 15:17], planes[7, 9:11, 15:17] = -5, 0
+        good, counts = warp.cull(np, planes)
+        self.assertTrue(good[:, :10].all())
+        self.assertFalse(good[:, 10:].any())
+        self.assertEqual((counts["outliers"], counts["alone"]), (0, 4))
 
     def test_polynomials(self):
         words = [f"{axis}-polynomial=<{','.join(repr(float(c)) for c in p)}>" for axis, p in zip(("range", "azimuth"), BOWL)]

@@ -10,7 +10,7 @@ PASSES = (32, 16), (16, 8), (16, 8)  # template, and samples from patch to patch
 SEARCH = 8, 4, 4  # samples
 OUTLIER = 4  # times the median distance from the median of 5 x 5 patches
 LEAST = 0.2  # samples: a smaller distance is no outlier
-NEIGHBOURS = 3  # of 8 that a patch needs
+NEIGHBOURS = 8  # of 24 that a patch needs, as at a corner; those next to it share samples, and agree in noise, too
 STEEPEST = 0.24  # change of an offset from cell to cell, in parts of their distance; slcresample follows 0.25
 
 
@@ -73,7 +73,7 @@ def cull(np, planes):
         limit = np.fmax(limit, np.fmax(OUTLIER * spread, LEAST))
     near = good & ~(away > limit)
     counts["outliers"] = int((good & ~near).sum())
-    around = np.nansum(windows(np, near.astype(float), 3), -1) - near
+    around = np.nansum(windows(np, near.astype(float), 5), -1) - near
     kept = near & (around >= NEIGHBOURS)
     counts["alone"] = int((near & ~kept).sum())
     return kept, counts
