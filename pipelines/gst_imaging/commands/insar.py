@@ -246,6 +246,9 @@ def run(options):
         if kind != "none" and not os.path.exists(made.path("removed.img")):  # a warning has told why
             raise Failure(NOT_WRITTEN, '"removed.img" could not be written.')
         made.report.fact("flattening", kind)
+        paths = find_orbits(options, pair)
+        if paths and all(path.lower().endswith(".prm") for path in paths):
+            told.add_baseline(made, paths, kind)
         tell(made, options, this, summary, aligned)
         figures = finish(options, this, made, summary, image)
         this.end()
