@@ -145,6 +145,18 @@ class Pairs(unittest.TestCase):
         self.assertFalse(good[:, 10:].any())
         self.assertEqual((counts["outliers"], counts["alone"]), (0, 4))
 
+    def test_chance_beside_what_is_good(self):
+        """Patches at the edge of a forest, of a generated pair: the spread that is allowed is not that of the noise."""
+        none = np.nan
+        columns = [[0, 0, -0.1, none, none], [none, -0.2, none, none, none], [none, none, -2.8, none, none], [none, 2.4, -2.9, none, none],
+                   [none, -2.4, none, none, -5.3]]
+        lines = [[-0.1, -0.1, -0.1, none, none], [none, -0.2, none, none, none], [none, none, -4.1, none, none], [none, 0.9, -6.1, none, none],
+                 [none, -6.2, none, none, 6.3]]
+        planes = np.zeros((8, 5, 5))
+        planes[:2] = np.nan_to_num([columns, lines])
+        planes[7] = np.isnan(columns)
+        self.assertFalse(warp.cull(np, planes)[0][2:].any())
+
     def test_polynomials(self):
         words = [f"{axis}-polynomial=<{','.join(repr(float(c)) for c in p)}>" for axis, p in zip(("range", "azimuth"), BOWL)]
         self.check(*self.form("bowl", *words), "polynomial")

@@ -8,7 +8,8 @@ from ..progress import Progress
 
 PASSES = (32, 16), (16, 8), (16, 8)  # template, and samples from patch to patch
 SEARCH = 8, 4, 4  # samples
-OUTLIER = 4  # times the median distance from the median of 5 x 5 patches
+OUTLIER = 4  # times the spread around the median of 5 x 5 patches
+SPREAD = 3.14  # of a normal distribution, in quartiles of the distance from its middle: half of the patches may be of noise
 LEAST = 0.2  # samples: a smaller distance is no outlier
 NEIGHBOURS = 8  # of 24 that a patch needs, as at a corner; those next to it share samples, and agree in noise, too
 STEEPEST = 0.24  # change of an offset from cell to cell, in parts of their distance; slcresample follows 0.25
@@ -52,11 +53,12 @@ def windows(np, plane, size):
     return view.reshape(*plane.shape, size * size)
 
 
-def median(np, values):
+def quantile(np, values, part):
     """Of the last axis, where there is no NaN; NaN where there is nothing."""
     values = np.sort(values, -1)  # NaN last
     n = np.isfinite(values).sum(-1)
-    low, high = (np.take_along_axis(values, np.maximum(at, 0)[..., None], -1)[..., 0] for at in ((n - 1) // 2, n // 2))
+    at = np.maximum(n - 1, 0) * part
+    low, high = (np.take_along_axis(values, i.astype(int)[..., None], -1)[..., 0] for i in (np.floor(at), np.ceil(at)))
     return np.where(n > 0, (low + high) / 2, np.nan)
 
 
@@ -67,8 +69,8 @@ def cull(np, planes):
     away, limit = np.zeros(good.shape), np.zeros(good.shape)
     for plane in planes[:2]:
         values = np.where(good, plane, np.nan).astype(float)
-        middle = median(np, windows(np, values, 5))
-        spread = 1.4826 * median(np, np.abs(windows(np, values, 5) - middle[..., None]))
+        middle = quantile(np, windows(np, values, 5), 0.5)
+        spread = SPREAD * quantile(np, np.abs(windows(np, values, 5) - middle[..., None]), 0.25)
         away = np.fmax(away, np.abs(values - middle))
         limit = np.fmax(limit, np.fmax(OUTLIER * spread, LEAST))
     near = good & ~(away > limit)
