@@ -226,6 +226,8 @@ class Insar(unittest.TestCase):
         out = self.run_insar("ref.PRM", "sec.PRM", "--unwrap", "--mask", self.path("mask.npy"))
         phase, truth = self.read(out, "unwrapped.img"), cells(self.motion)
         known = np.isfinite(phase)
+        told = [figure["about"] for figure in self.result["figures"] if figure["name"] == "unwrapped cells"]
+        self.assertEqual(told, [f"{100 * known.mean():.1f} % of all cells have data and are not masked"])
         self.assertFalse(known[:7, :10].any())
         self.assertGreater(known[10:-10, 10:-10].mean(), 0.99)
         middle = known.copy()

@@ -201,7 +201,7 @@ def finish(options, this, made, summary, image):
     if options.unwrap:
         phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
         names.append("unwrapped")
-        made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%")
+        made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%", about=f"{100 * known.mean():.1f} % of all cells have data and are not masked")
         axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in
                 zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
         made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
