@@ -218,6 +218,16 @@ class Insar(unittest.TestCase):
         self.check_phase(self.read(out, "phase.img"), cells(self.earth + self.motion), 0.15, "measured")
         self.assertGreater(self.read(out, "coherence.img")[6:-6, 6:-6].mean(), 0.85)
 
+    def test_measured_below_lines_without_data(self):
+        """As of a secondary that begins later. The lines before would pull the removed phase to 0."""
+        image = np.load(self.path("aligned.npy"))
+        image[:70] = 0
+        np.save(self.path("late.npy"), image)
+        out = self.run_insar("ref.npy", "late.npy", "--coregistered", "--filter", "0")
+        mean = self.read(out, "coherence.img")[20:-6, 6:-6].mean()
+        print(f"below lines without data: coherence {mean:.3f}")
+        self.assertGreater(mean, 0.85)
+
     @unittest.skipUnless(has_snaphu, "snaphu is not installed")
     def test_unwrap(self):
         mask = np.ones((25, 40), np.uint8)
