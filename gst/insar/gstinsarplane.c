@@ -86,6 +86,18 @@ read_grid (GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset)
   self->step[1] = fabs (t[5]);
 }
 
+/* ISCE2 writes a reference system into rasters in radar coordinates, too, with
+ * the transform of columns and lines. */
+static gboolean
+is_map (const GstInsarGdal *gdal, gpointer dataset)
+{
+  const gchar *crs = gdal->projection (dataset);
+  gdouble t[6];
+
+  return crs && *crs && gdal->transform (dataset, t) == CE_None &&
+         (fabs (t[1]) != 1 || fabs (t[5]) != 1);
+}
+
 static void
 clear_no_data (
     GstInsarPlane *self, const GstInsarGdal *gdal, GDALRasterBandH band)
@@ -130,7 +142,7 @@ load_raster (
       "which reads such rasters", "or save it as .npy", &missing);
   g_autofree gchar *why = NULL;
   gpointer dataset;
-  gboolean ok = FALSE;
+  gboolean ok = FALSE, on_map = FALSE;
 
   if (!gdal) {
     imk_error_set (
@@ -141,12 +153,18 @@ load_raster (
   dataset = gdal->open (
       location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
   if (dataset) {
-    ok = read_band (self, gdal, dataset, band);
+    on_map = is_map (gdal, dataset);
+    ok = !on_map && read_band (self, gdal, dataset, band);
     gdal->close (dataset);
   }
   why = gst_imaging_file_escape (gdal->error_message ());
   gst_insar_gdal_end (gdal);
-  if (!ok)
+  if (on_map)
+    imk_error_set (error, IMK_ERROR_FILE,
+        "\"%s\" is in map coordinates; expected are the columns and lines of "
+        "the image. gst-imaging insar-dem makes such heights of a DEM.",
+        self->name);
+  else if (!ok)
     imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" has no band %u of numbers that GDAL reads into memory (%s).",
         self->name, band, why);

@@ -11,7 +11,7 @@
  * 2), v likewise. A node counts where P > 20 n for n samples with data: noise
  * has P > 20 n in one window of 10^5 for W = 64. Other nodes have the rate
  * between those to the left and right that count, that of the node above where
- * none does, 0 in the first row.
+ * none does. Rows before the first with a node that counts have its rates.
  *
  * The phases f of a row of nodes are those with the least
  *   sum (f_i - above_i)^2 + sum (f_(i+1) - f_i - step_i)^2,
@@ -56,12 +56,14 @@ typedef struct ImkInsarformNodes {
   uint32_t n, step; /* nodes, samples from one to the next */
   double *rate[2], *phase;
   bool *counts;
+  bool is_known; /* a node of this row or of one above counts */
 } ImkInsarformNodes;
 
 /* Gives rates to nodes that do not count, then phases to all.
- * @above: (nullable); @scratch: n numbers */
+ * @above: (nullable); gets the rates of @self if none counted so far;
+ * @scratch: n numbers */
 void imk_insarform_nodes_integrate (
-    ImkInsarformNodes *self, const ImkInsarformNodes *above, double *scratch);
+    ImkInsarformNodes *self, ImkInsarformNodes *above, double *scratch);
 
 /* Returns: how many nodes an axis of @size samples has */
 static inline uint32_t

@@ -78,18 +78,40 @@ solve_row (
     f[i] = (f[i] + (i + 1 < n ? f[i + 1] : 0)) / pivot[i];
 }
 
-void
-imk_insarform_nodes_integrate (
-    ImkInsarformNodes *self, const ImkInsarformNodes *above, double *scratch)
+static void
+integrate_row (ImkInsarformNodes *self)
 {
-  fill_rates (self, above);
-  if (above) {
-    solve_row (self, above, scratch);
-    return;
-  }
   self->phase[0] = 0;
   for (uint32_t i = 0; i + 1 < self->n; i++)
     self->phase[i + 1] = self->phase[i] + step_of (self, i);
+}
+
+/* A row without data would pull those below towards its phase of 0. */
+static void
+extend_up (const ImkInsarformNodes *self, ImkInsarformNodes *above)
+{
+  for (uint32_t i = 0; i < self->n; i++) {
+    above->rate[0][i] = self->rate[0][i];
+    above->rate[1][i] = self->rate[1][i];
+    above->phase[i] = self->phase[i] - self->step * self->rate[1][i];
+  }
+}
+
+void
+imk_insarform_nodes_integrate (
+    ImkInsarformNodes *self, ImkInsarformNodes *above, double *scratch)
+{
+  fill_rates (self, above);
+  self->is_known = above && above->is_known;
+  if (self->is_known) {
+    solve_row (self, above, scratch);
+    return;
+  }
+  for (uint32_t i = 0; i < self->n; i++)
+    self->is_known |= self->counts[i];
+  integrate_row (self);
+  if (above)
+    extend_up (self, above);
 }
 
 /* --- between nodes -------------------------------------------------------- */

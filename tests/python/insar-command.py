@@ -61,7 +61,8 @@ class Insar(unittest.TestCase):
         for name in flat.ORBITS:
             flat.Flat.write_gmtsar(name)
             with open(cls.path(name + ".PRM"), "a", encoding="ascii") as file:
-                file.write(f"SLC_file = {name}.SLC\nnum_rng_bins = {WIDTH}\n")
+                file.write(f"SLC_file = {name}.SLC\nnum_rng_bins = {WIDTH}\nnum_lines = {HEIGHT}\n"
+                           f"SC_clock_start = {2007000 + flat.DAYS + flat.START / 86400:.12f}\n")
 
     @classmethod
     def path(cls, name):
@@ -120,6 +121,23 @@ class Insar(unittest.TestCase):
             file.truncate(end)
         self.assertIn("--overwrite replaces it", text)
 
+    def test_the_baseline_is_told(self):
+        """The phase of terrain that rises by the height of a fringe turns once."""
+        self.run_insar("ref.PRM", "sec.PRM", "--filter", "0")
+        figures = {figure["name"]: figure for figure in self.result["figures"]}
+        high, low = (flat.true_phase(np.full((HEIGHT, WIDTH), h), flat.AXES)[HEIGHT // 2, WIDTH // 2] for h in (5.0, -5.0))
+        height = 2 * np.pi / abs(high - low) * 10
+        print(f"height of a fringe: {figures['height of a fringe']['value']:.2f} m, from the phase {height:.2f} m")
+        self.assertAlmostEqual(figures["height of a fringe"]["value"] / height, 1, delta=0.005)
+        self.assertIn("--dem removes it", figures["height of a fringe"]["about"])
+        point = flat.true_point(np.zeros((HEIGHT, WIDTH)), flat.AXES)[0]
+        time, later, seen = flat.START + HEIGHT / 2 / flat.PRF, flat.true_range(point, "sec")[1], point[HEIGHT // 2, WIDTH // 2]
+        place, along = flat.position("ref", time), flat.velocity("ref", time)
+        across = np.cross(seen - place, along)
+        baseline = (flat.position("sec", later[HEIGHT // 2, WIDTH // 2]) - place) @ across / np.linalg.norm(across)
+        print(f"baseline: {figures['perpendicular baseline']['value']:.2f} m, from positions {baseline:.2f} m")
+        self.assertAlmostEqual(figures["perpendicular baseline"]["value"], baseline, delta=0.05)
+
     def test_heights(self):
         """Heights of zero are the ellipsoid."""
         np.save(self.path("dem.npy"), np.zeros((10, 16), np.float32))
@@ -172,7 +190,7 @@ class Insar(unittest.TestCase):
         with open(self.path("far.PRM"), "a", encoding="ascii") as file:
             file.write(f"SLC_file = far.SLC\nnum_rng_bins = {WIDTH}\n{more}")
         with open(self.path("ref.PRM"), encoding="ascii") as file:
-            right = file.read() + more
+            right = file.read()
         for side, sentence in ("R", []), ("L", ["lookdir = L of"]):
             with open(self.path("side.PRM"), "w", encoding="ascii") as file:
                 file.write(right.replace("lookdir = R", f"lookdir = {side}"))
@@ -200,6 +218,16 @@ class Insar(unittest.TestCase):
         self.check_phase(self.read(out, "phase.img"), cells(self.earth + self.motion), 0.15, "measured")
         self.assertGreater(self.read(out, "coherence.img")[6:-6, 6:-6].mean(), 0.85)
 
+    def test_measured_below_lines_without_data(self):
+        """As of a secondary that begins later. The lines before would pull the removed phase to 0."""
+        image = np.load(self.path("aligned.npy"))
+        image[:70] = 0
+        np.save(self.path("late.npy"), image)
+        out = self.run_insar("ref.npy", "late.npy", "--coregistered", "--filter", "0")
+        mean = self.read(out, "coherence.img")[20:-6, 6:-6].mean()
+        print(f"below lines without data: coherence {mean:.3f}")
+        self.assertGreater(mean, 0.85)
+
     @unittest.skipUnless(has_snaphu, "snaphu is not installed")
     def test_unwrap(self):
         mask = np.ones((25, 40), np.uint8)
@@ -208,6 +236,8 @@ class Insar(unittest.TestCase):
         out = self.run_insar("ref.PRM", "sec.PRM", "--unwrap", "--mask", self.path("mask.npy"))
         phase, truth = self.read(out, "unwrapped.img"), cells(self.motion)
         known = np.isfinite(phase)
+        told = [figure["about"] for figure in self.result["figures"] if figure["name"] == "unwrapped cells"]
+        self.assertEqual(told, [f"{100 * known.mean():.1f} % of all cells have data and are not masked"])
         self.assertFalse(known[:7, :10].any())
         self.assertGreater(known[10:-10, 10:-10].mean(), 0.99)
         middle = known.copy()

@@ -206,6 +206,19 @@ class Flat(unittest.TestCase):
             found = heights.at(self.path(name), (WIDTH, HEIGHT), range(WIDTH), range(HEIGHT), self.folder)
             np.testing.assert_allclose(found, self.heights, rtol=1e-6)
 
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_a_map_is_refused(self):
+        """A DEM in degrees is not in columns and lines. ISCE2 names a reference system for these as well."""
+        for name, transform in ("map", (10, 1e-3, 0, 40, 0, -1e-3)), ("radar", (0, 1, 0, 0, 0, 1)):
+            dataset = gdal.GetDriverByName("GTiff").Create(self.path(name + ".tif"), WIDTH, HEIGHT, 1, gdal.GDT_Float32)
+            dataset.SetGeoTransform(transform)
+            dataset.SetProjection('GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],'
+                                  'UNIT["degree",0.0174532925199433]]')
+            dataset.GetRasterBand(1).WriteArray(self.heights)
+            del dataset
+        self.assertIn("gst-imaging insar-dem makes", self.fails("flatten=dem", "dem-location=" + self.path("map.tif")))
+        self.check("dem", "flatten=dem", "dem-location=" + self.path("radar.tif"))
+
     def test_coarse_heights(self):
         """Cells of 4 x 2: the error is that of the hill between them, 4 m at the top."""
         coarse = self.heights.reshape(HEIGHT // 2, 2, WIDTH // 4, 4).mean((1, 3))

@@ -151,6 +151,23 @@ class Track(unittest.TestCase):
         print(f"without --stable: at most {away:.4f} m/day away")
         self.assertLess(away, 0.01)
 
+    def test_images_far_apart(self):
+        """Beyond the search, where nothing moves; chance is no motion."""
+        scene = slcs.band_limited(np.random.default_rng(6), (700, 700))
+        for name, corner in ("far-ref", (100, 100)), ("far-sec", (190, 30)):
+            part = scene[corner[0]:corner[0] + 480, corner[1]:corner[1] + 480]
+            np.save(self.path(name + ".npy"), np.ascontiguousarray(300 * part, np.complex64))
+        out = self.path("far")
+        text = gst_imaging("track", self.path("far-ref.npy"), self.path("far-sec.npy"), "-o", out, "--days", str(DAYS), "--spacing",
+                           *map(str, SPACING))
+        self.assertNotIn("RuntimeWarning", text)
+        found, result = self.read(out, "speed")
+        known = np.isfinite(found)
+        print(f"far apart: {known.mean():.2f} known, at most {np.nanmax(found):.4f} m/day")
+        self.assertGreater(known.mean(), 0.6)
+        self.assertLess(np.nanmax(found), 0.01)
+        self.assertIn("columns and -88 lines behind the reference", result["warnings"][0])
+
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_rasters(self):
         for out, suffix in (self.out, ".img.vrt"), (self.track("--stable", self.path("stable.npy"), "--rasters", "tif"), ".tif"):

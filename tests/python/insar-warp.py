@@ -11,8 +11,9 @@ import numpy as np
 
 from support import SOURCE, gst_imaging, launch, main
 
-sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+sys.path[:0] = os.path.join(SOURCE, "pipelines"), os.path.join(SOURCE, "tests", "data")
 import slcs
+from gst_imaging.sar import warp
 
 try:
     from osgeo import gdal
@@ -120,6 +121,42 @@ class Pairs(unittest.TestCase):
                "interferogram-location=" + self.path("interferogram.cf32"), "coherence-location=" + self.path("coherence.img"))
         return self.read(self.folder)
 
+    def test_an_edge(self):
+        """A block has moved by 6 columns beside ground that has not, which is steeper than slcresample follows."""
+        later = self.inner(self.later).copy()
+        later[180:340, 180:340] = self.inner(self.later)[180:340, 174:334]
+        self.save("edge", later)
+        out, result = self.coregister("edge", "--warp")
+        coherence = self.read(out)[1]
+        for name, place in ("block", np.s_[210:310, 210:310]), ("beside it", np.s_[20:380, 20:140]):
+            mean = coherence[tuple(slice(s.start // LOOKS, s.stop // LOOKS) for s in place)].mean()
+            print(f"{name}: coherence {mean:.4f}")
+            self.assertLess(abs(mean - COHERENCE), 0.03)
+        told = [figure["about"] for figure in result["figures"] if figure["name"] == "dense patches used, pass 3"]
+        self.assertRegex(told[0], r"[1-9]\d* too steep")
+
+    def test_a_few_patches_that_agree_by_chance(self):
+        """Patches overlap, so noise without coherence has neighbours that agree. Corners of what is good stay."""
+        planes = np.zeros((8, 20, 20))
+        planes[7, :, 10:] = 1
+        planes[0, 9:11, 15:17], planes[7, 9:11, 15:17] = -5, 0
+        good, counts = warp.cull(np, planes)
+        self.assertTrue(good[:, :10].all())
+        self.assertFalse(good[:, 10:].any())
+        self.assertEqual((counts["outliers"], counts["alone"]), (0, 4))
+
+    def test_chance_beside_what_is_good(self):
+        """Patches at the edge of a forest, of a generated pair: the spread that is allowed is not that of the noise."""
+        none = np.nan
+        columns = [[0, 0, -0.1, none, none], [none, -0.2, none, none, none], [none, none, -2.8, none, none], [none, 2.4, -2.9, none, none],
+                   [none, -2.4, none, none, -5.3]]
+        lines = [[-0.1, -0.1, -0.1, none, none], [none, -0.2, none, none, none], [none, none, -4.1, none, none], [none, 0.9, -6.1, none, none],
+                 [none, -6.2, none, none, 6.3]]
+        planes = np.zeros((8, 5, 5))
+        planes[:2] = np.nan_to_num([columns, lines])
+        planes[7] = np.isnan(columns)
+        self.assertFalse(warp.cull(np, planes)[0][2:].any())
+
     def test_polynomials(self):
         words = [f"{axis}-polynomial=<{','.join(repr(float(c)) for c in p)}>" for axis, p in zip(("range", "azimuth"), BOWL)]
         self.check(*self.form("bowl", *words), "polynomial")
@@ -178,14 +215,24 @@ class Pairs(unittest.TestCase):
         bright = np.exp(0.5 * slcs.smooth(rng, (1100, 2400), 25))
         reference, secondary = noise(1100, 2400) * bright, noise(1500, 2400)
         secondary[:800, 1530:] = reference[300:, :870]
+        self.check_shift(reference, secondary, 1530, -300)
+
+    def test_mountains_far_apart(self):
+        """Slopes that are bright or dark over hundreds of samples correlate at many shifts, the ground at one."""
+        rng = np.random.default_rng(9)
+        ground = rng.normal(size=(1500, 680)) + 1j * rng.normal(size=(1500, 680))
+        ground *= np.exp(0.6 * slcs.smooth(rng, ground.shape, 60))
+        self.check_shift(ground[:1280, :640], ground[213:1493, 39:679], -39, -213)
+
+    def check_shift(self, reference, secondary, columns, lines):
         self.save("far-ref", reference)
         self.save("far-sec", secondary)
         out = tempfile.mkdtemp(dir=self.folder)
         gst_imaging("offsets", self.path("far-ref.npy"), self.path("far-sec.npy"), "-o", out, "--overwrite")
         with open(os.path.join(out, "fit.txt"), encoding="ascii") as file:
             fit = dict(map(str.strip, line.split("=")) for line in file)
-        self.assertAlmostEqual(float(fit["rshift"]) + float(fit["sub_int_r"]), 1530, delta=0.1)
-        self.assertAlmostEqual(float(fit["ashift"]) + float(fit["sub_int_a"]), -300, delta=0.1)
+        self.assertAlmostEqual(float(fit["rshift"]) + float(fit["sub_int_r"]), columns, delta=0.1)
+        self.assertAlmostEqual(float(fit["ashift"]) + float(fit["sub_int_a"]), lines, delta=0.1)
 
 
 if __name__ == "__main__":

@@ -201,7 +201,7 @@ def finish(options, this, made, summary, image):
     if options.unwrap:
         phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
         names.append("unwrapped")
-        made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%")
+        made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%", about=f"{100 * known.mean():.1f} % of all cells have data and are not masked")
         axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in
                 zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
         made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
@@ -246,6 +246,9 @@ def run(options):
         if kind != "none" and not os.path.exists(made.path("removed.img")):  # a warning has told why
             raise Failure(NOT_WRITTEN, '"removed.img" could not be written.')
         made.report.fact("flattening", kind)
+        paths = find_orbits(options, pair)
+        if paths and all(path.lower().endswith(".prm") for path in paths):
+            told.add_baseline(made, paths, kind)
         tell(made, options, this, summary, aligned)
         figures = finish(options, this, made, summary, image)
         this.end()

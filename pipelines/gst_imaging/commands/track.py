@@ -14,8 +14,8 @@ import tempfile
 
 from .. import library, play
 from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import arguments, motion
-from ..sar.measure import Offsets, choose_search, is_given
+from ..sar import arguments, motion, warp
+from ..sar.measure import FEW, Offsets, choose_search, is_given, move_search
 from ..sar.pair import Work
 
 EXAMPLES = [
@@ -64,12 +64,30 @@ def read_stable(path, columns, rows, image):
     return values[i][:, j] != 0
 
 
+def good_patches(offsets):
+    """The part of the patches that have a significant peak, and agree with their surroundings."""
+    return warp.cull(library.numpy(), offsets.planes)[0].mean()
+
+
 def measure(this, properties):
     """Returns: Offsets, and the columns and lines of its patches"""
     images = this.images
+    search = {"xsearch": choose_search(images[0].width), "ysearch": choose_search(images[0].height)}
     words = ["mode=precise", *(f"{name}={value}" for name, value in DEFAULTS.items() if not is_given(properties, name)),
-             *(f"{name}={choose_search(size)}" for name, size in (("xsearch", images[0].width), ("ysearch", images[0].height))), *properties]
-    offsets = Offsets(images, words, tempfile.mkdtemp(dir=this.scratch), "text/csv", "img", this.pair.name, this.made.warn)
+             *(f"{name}={n}" for name, n in search.items()), *properties]
+
+    def run():
+        return Offsets(images, words, tempfile.mkdtemp(dir=this.scratch), "text/csv", "img", this.pair.name, this.made.warn)
+
+    offsets = run()
+    moved = good_patches(offsets) < FEW and not is_given(properties, "use-shift") and move_search(images, search, this.scratch)
+    if moved:
+        second = run()
+        if good_patches(second) > good_patches(offsets):
+            offsets = second
+            this.made.warn(moved[1])
+        else:
+            images[1].source = moved[0]
     this.made.tell_settings(play.settings_of(offsets.pipeline))
     with open(offsets.table, encoding="ascii") as file:
         names = next(file).rstrip().split(",")

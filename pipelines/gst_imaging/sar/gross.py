@@ -9,6 +9,7 @@ from .. import library, play
 CELLS = 1024  # of the longer side, about
 LEAST = 8  # times the spread of the correlation, that its peak has to be
 OVERLAP = 0.1  # of the smaller image
+SURROUNDINGS = 2.5  # cells, the sigma of a Gaussian: slopes and fields that are larger correlate at many shifts
 
 
 def amplitudes(image, block, folder):
@@ -25,17 +26,23 @@ def amplitudes(image, block, folder):
 
 
 def prepare(np, values, shape):
-    """Returns: the spectra of the logarithms without their mean, and of where there is data, on a field of zeros"""
+    """Returns: the spectra of the logarithms without the mean of their surroundings, and of where there is data, on a field of
+    zeros"""
+    def smooth(field):
+        fy, fx = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])
+        spectrum = np.fft.rfft2(field, shape) * np.exp(-2 * (np.pi * SURROUNDINGS) ** 2 * (fx ** 2 + fy ** 2))
+        return np.fft.irfft2(spectrum, shape)[:values.shape[0], :values.shape[1]]
+
     known = values > 0
     logs = np.zeros(values.shape)
     logs[known] = np.log(values[known])
-    logs[known] -= logs[known].mean()
+    logs[known] -= smooth(logs)[known] / smooth(known)[known]
     return np.fft.rfft2(logs, shape), np.fft.rfft2(logs * logs, shape), np.fft.rfft2(known.astype(float), shape)
 
 
 def correlate(np, reference, secondary):
-    """Returns: the normalised correlation for each shift of the second, in cells, modulo its shape; that of shifts with
-    little overlap is 0"""
+    """Returns: the correlation for each shift of the second, in cells, modulo its shape. It is normalised and multiplied by the root of
+    the overlap, so that its spread is the same for each shift; that of shifts with little overlap is 0"""
     shape = [1 << math.ceil(math.log2(a + b)) for a, b in zip(reference.shape, secondary.shape)]
     (a, a2, m), (b, b2, n) = prepare(np, reference, shape), prepare(np, secondary, shape)
 
@@ -45,7 +52,8 @@ def correlate(np, reference, secondary):
     overlap = product(m, n)
     energy = np.sqrt(np.maximum(product(a2, n), 0) * np.maximum(product(m, b2), 0))
     enough = overlap > OVERLAP * min(reference.size, secondary.size)
-    return np.where(enough, product(a, b) / np.maximum(energy, 1e-9 * energy.max() + 1e-30), 0), enough
+    normalised = product(a, b) / np.maximum(energy, 1e-9 * energy.max() + 1e-30)
+    return np.where(enough, normalised * np.sqrt(np.maximum(overlap, 0)), 0), enough
 
 
 def find_shift(images, folder):

@@ -167,20 +167,28 @@ def measure(images, words, folder, form, raster, name, warn):
     return best
 
 
-def try_shift(first, images, search, run, folder):
-    """The shift of the whole images may lie beyond the search. Returns: the better offsets"""
-    found = find_shift(images, folder)
-    secondary = images[1]
+def move_search(images, search, folder):
+    """Moves the search of patches to the shift of the whole images, if that lies beyond it. Returns: what the source of the secondary was before, and
+    a sentence for the user; None where the search stays"""
+    found, secondary = find_shift(images, folder), images[1]
     if not found or max(abs(n - known) - search[name] / 2 for n, known, name in zip(found, secondary.shift, search)) < 0:
-        return first
+        return None
     before = secondary.source
     secondary.source = [*before, *(f"{name}={n - known}" for name, n, known in zip(("rshift", "ashift"), found, secondary.shift))]
+    return before, f"The secondary is about {found[0]} columns and {found[1]} lines behind the reference, beyond the search of patches. The search " \
+                   "was moved there."
+
+
+def try_shift(first, images, search, run, folder):
+    """The shift of the whole images may lie beyond the search. Returns: the better offsets"""
+    moved = move_search(images, search, folder)
+    if not moved:
+        return first
     second = run(1)
     if second.is_poor() and second.used() <= first.used():
-        secondary.source = before
+        images[1].source = moved[0]
         return first
-    second.warnings.append(f"The secondary is about {found[0]} columns and {found[1]} lines behind the reference, beyond the search "
-                           "of patches. The search was moved there.")
+    second.warnings.append(moved[1])
     return second
 
 

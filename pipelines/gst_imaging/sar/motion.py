@@ -58,7 +58,7 @@ def compute(planes, columns, rows, spacing, days, stable):
     result = {}
     for axis, name in enumerate(("range", "azimuth")):
         moved = (planes[axis] - base[axis]) * spacing[axis]
-        error = np.sqrt(planes[4 + axis].astype(float)) * spacing[axis]
+        error = np.sqrt(np.where(good, planes[4 + axis].astype(float), np.nan)) * spacing[axis]
         for what, values in (f"displacement-{name}", moved), (f"velocity-{name}", moved / days), (f"error-{name}", error), \
                 (f"velocity-error-{name}", error / days):
             result[what] = np.where(good, values, np.nan).astype(np.float32)

@@ -133,11 +133,20 @@ def perpendicular(reference, other):
     return float(baseline @ across)
 
 
-def critical(image):
-    """Returns: the perpendicular baseline in m at which the two spectra of flat ground are a whole sampling rate apart (Gatelli et al. 1994):
-    beyond it there is no common band"""
+def incidence(image):
+    """Returns: the angle between the line of sight and the vertical of the ellipsoid in the middle of the image, in rad"""
     np = library.numpy()
     point = image.point()
     sight, up = image.orbit.at(image.time)[0] - point, point / np.array([EQUATORIAL, EQUATORIAL, POLAR]) ** 2
-    incidence = math.acos(sight @ up / np.linalg.norm(sight) / np.linalg.norm(up))
-    return image.wavelength * image.range * math.tan(incidence) / (2 * image.step)
+    return math.acos(sight @ up / np.linalg.norm(sight) / np.linalg.norm(up))
+
+
+def critical(image):
+    """Returns: the perpendicular baseline in m at which the two spectra of flat ground are a whole sampling rate apart (Gatelli et al. 1994):
+    beyond it there is no common band"""
+    return image.wavelength * image.range * math.tan(incidence(image)) / (2 * image.step)
+
+
+def height_of_a_fringe(image, baseline):
+    """Returns: the height of terrain in m whose phase is one turn (Ferretti et al., ESA TM-19, 2007, the altitude of ambiguity)"""
+    return image.wavelength * image.range * math.sin(incidence(image)) / (2 * abs(baseline)) if baseline else math.inf

@@ -3,8 +3,9 @@
 import math
 
 from .. import library
+from ..command import Failure
 from ..report import plots
-from . import field
+from . import field, orbit
 
 FIELD = "Offsets less their median. Dark: within half a pixel of the fit. Red: further away, a cross where the arrow would be " \
         "much too long. Grey dots: not in the fit."
@@ -28,6 +29,22 @@ def add_coherence(made, options, summary):
         made.warn(f"The mean coherence is {summary['mean-coherence']:.3f}, and that of noise alone {noise:.3f}: there are no fringes to see. If the "
                   "amplitudes agree, the phase of one image may be conjugated (I and Q exchanged), the orbits may be of other days, or "
                   "images of --coregistered are not coregistered.")
+
+
+def add_baseline(made, paths, kind):
+    """paths: PRM files of the orbits; kind: the flattening"""
+    try:
+        reference, secondary = map(orbit.Image, paths)
+    except Failure:  # insarform needs less of a PRM file, and tells what is wrong with it
+        return
+    baseline, critical = orbit.perpendicular(reference, secondary), orbit.critical(reference)
+    made.report.figure("perpendicular baseline", baseline, "m",
+                       about=f"positive where the secondary looks more steeply; from {critical:.0f} m on flat ground is noise")
+    made.report.figure("height of a fringe", orbit.height_of_a_fringe(reference, baseline), "m",
+                       about="an error of --dem of this height is one fringe" if kind == "dem" else
+                       "terrain is in the phase, one fringe each time that it rises by this; --dem removes it")
+    if abs(baseline) > critical:
+        made.warn(f"The perpendicular baseline is {abs(baseline):.0f} m, above the critical one of {critical:.0f} m, beyond which flat ground is noise.")
 
 
 def add_residuals(report, rows, fit, snr):
@@ -68,7 +85,7 @@ def add_warp(report, field):
     np = library.numpy()
     for number, counts in enumerate(field.counts, 1):
         text = ", ".join(f"{n} {name}" for name, n in counts.items() if name != "patches")
-        culled = sum(n for name, n in counts.items() if name not in ("patches", "filled"))
+        culled = sum(n for name, n in counts.items() if name not in ("patches", "filled", "too steep"))
         report.figure(f"dense patches used, pass {number}", 100 * (1 - culled / counts["patches"]), "%", at_least=25,
                       about=f"of {counts['patches']} patches: {text}")
     for name, unit, plane in zip(("range", "azimuth"), ("columns", "lines"), field.planes or ()):

@@ -8,9 +8,11 @@ from ..progress import Progress
 
 PASSES = (32, 16), (16, 8), (16, 8)  # template, and samples from patch to patch
 SEARCH = 8, 4, 4  # samples
-OUTLIER = 4  # times the median distance from the median of 5 x 5 patches
+OUTLIER = 4  # times the spread around the median of 5 x 5 patches
+SPREAD = 3.14  # of a normal distribution, in quartiles of the distance from its middle: half of the patches may be of noise
 LEAST = 0.2  # samples: a smaller distance is no outlier
-NEIGHBOURS = 3  # of 8 that a patch needs
+NEIGHBOURS = 8  # of 24 that a patch needs, as at a corner; those next to it share samples, and agree in noise, too
+STEEPEST = 0.24  # change of an offset from cell to cell, in parts of their distance; slcresample follows 0.25
 
 
 class Field:
@@ -51,11 +53,12 @@ def windows(np, plane, size):
     return view.reshape(*plane.shape, size * size)
 
 
-def median(np, values):
+def quantile(np, values, part):
     """Of the last axis, where there is no NaN; NaN where there is nothing."""
     values = np.sort(values, -1)  # NaN last
     n = np.isfinite(values).sum(-1)
-    low, high = (np.take_along_axis(values, np.maximum(at, 0)[..., None], -1)[..., 0] for at in ((n - 1) // 2, n // 2))
+    at = np.maximum(n - 1, 0) * part
+    low, high = (np.take_along_axis(values, i.astype(int)[..., None], -1)[..., 0] for i in (np.floor(at), np.ceil(at)))
     return np.where(n > 0, (low + high) / 2, np.nan)
 
 
@@ -66,13 +69,13 @@ def cull(np, planes):
     away, limit = np.zeros(good.shape), np.zeros(good.shape)
     for plane in planes[:2]:
         values = np.where(good, plane, np.nan).astype(float)
-        middle = median(np, windows(np, values, 5))
-        spread = 1.4826 * median(np, np.abs(windows(np, values, 5) - middle[..., None]))
+        middle = quantile(np, windows(np, values, 5), 0.5)
+        spread = SPREAD * quantile(np, np.abs(windows(np, values, 5) - middle[..., None]), 0.25)
         away = np.fmax(away, np.abs(values - middle))
         limit = np.fmax(limit, np.fmax(OUTLIER * spread, LEAST))
     near = good & ~(away > limit)
     counts["outliers"] = int((good & ~near).sum())
-    around = np.nansum(windows(np, near.astype(float), 3), -1) - near
+    around = np.nansum(windows(np, near.astype(float), 5), -1) - near
     kept = near & (around >= NEIGHBOURS)
     counts["alone"] = int((near & ~kept).sum())
     return kept, counts
@@ -109,6 +112,24 @@ def resize(np, plane, rows, columns, places):
     lines, samples = places
     across = np.stack([np.interp(samples, columns, row) for row in plane])
     return np.stack([np.interp(lines, rows, column) for column in across.T], -1)
+
+
+def soften(np, plane, sizes):
+    """Averages where offsets change too much from cell to cell: at edges, and around wrong offsets that agree. sizes: lines and columns of a
+    cell. Returns: the plane, and where it was changed"""
+    total = blur(np, np.ones(plane.shape), 1)
+    changed = np.zeros(plane.shape, bool)
+    while True:
+        steep = np.zeros(plane.shape)
+        for axis, size in enumerate(sizes):
+            jumps = np.abs(np.diff(plane, axis=axis)) > STEEPEST * size
+            for side in (0, 1), (1, 0):
+                steep += np.pad(jumps, [side if i == axis else (0, 0) for i in (0, 1)])
+        if not steep.any():
+            return plane, changed
+        near = blur(np, steep, 1) > 0
+        plane = np.where(near, blur(np, plane, 1) / total, plane)
+        changed |= near
 
 
 def measure(images, words, properties, folder, progress):
@@ -157,6 +178,8 @@ def find_field(images, fit, taps, this):
             from_rows, from_columns = ((np.arange(n) + 0.5) * size / n - 0.5
                                        for n, size in zip(before, (images[0].height, images[0].width)))
             found = [resize(np, old, from_rows, from_columns, places) + new for old, new in zip(field.planes, found)]
-        field.planes = found
+        sizes = [size / n for n, size in zip(field.shape(step), (images[0].height, images[0].width))]
+        field.planes, changed = zip(*(soften(np, plane, sizes) for plane in found))
+        counts["too steep"] = int((changed[0] | changed[1]).sum())
         field.counts.append(counts)
     return field
