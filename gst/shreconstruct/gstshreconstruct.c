@@ -22,6 +22,8 @@
  */
 #include "gstshreconstruct.h"
 
+#include <math.h>
+
 #include "gstimagingaction.h"
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
@@ -63,7 +65,7 @@ struct _GstShReconstruct {
   gint fps_n, fps_d;
   guint n_sent; /* outputs of the caps that were sent; 0 before */
   GstBufferPool *pool;
-  gboolean is_dark; /* of the frame before */
+  gboolean is_dark, has_overflowed; /* of the frame before */
   GstImagingNumbering numbering;
 };
 
@@ -430,6 +432,41 @@ process (GstShReconstruct *self, Frame *f, ImkError *error)
              : status;
 }
 
+/* Whether commands and coefficients are. Limits hide what a coefficient is. */
+static gboolean
+are_finite (const GstShReconstruct *self)
+{
+  const gdouble *q = imk_shreconstruct_coefficients (self->kernel);
+  gboolean ok = TRUE;
+
+  for (guint i = 0; i < self->n_commands; i++)
+    ok &= isfinite (self->commands[i]) != 0;
+  for (guint i = 0; i < self->n_modes; i++)
+    ok &= isfinite (q[i]) != 0;
+  return ok;
+}
+
+/* Sums of inf and NaN stay so for ever, and no mirror can take them. */
+static void
+restart_overflowed (GstShReconstruct *self, const Frame *f)
+{
+  const gboolean overflowed = !are_finite (self);
+
+  if (overflowed) {
+    imk_shreconstruct_reset (self->kernel);
+    imk_shreconstruct_commands (self->kernel, self->commands);
+  }
+  if (overflowed && !self->has_overflowed)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("The commands of frame %" G_GUINT64_FORMAT
+         " are too large for a float32, so the loop begins anew from the "
+         "reference commands. Lower the gain, check the scale of the control "
+         "matrix, or set minimum and maximum.",
+            f->number),
+        (NULL));
+  self->has_overflowed = overflowed;
+}
+
 /* The commands in self->commands. */
 static ImkStatus
 control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
@@ -449,6 +486,8 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
     status = process (self, f, error);
   else
     imk_shreconstruct_commands (self->kernel, self->commands);
+  if (f->is_closed && status == IMK_OK)
+    restart_overflowed (self, f);
   if (f->is_calibrating)
     status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
   if (f->is_calibrating && status == IMK_OK)
@@ -651,7 +690,7 @@ gst_sh_reconstruct_stop (GstElement *element)
     gst_buffer_pool_set_active (self->pool, FALSE);
   gst_clear_object (&self->pool);
   self->n_sent = 0;
-  self->is_dark = FALSE;
+  self->is_dark = self->has_overflowed = FALSE;
   g_atomic_int_set (&self->wants_reset, FALSE);
 }
 

@@ -32,6 +32,7 @@ write_arrays (void)
   static const gfloat map[] = {1, -1, 0}, wrong_map[] = {0, 1, 2};
   static const gfloat swap[] = {0, 2, 1, 0, 0, 0};
   static const gfloat turned[] = {0.6f, -0.8f, 0.8f, 0.6f};
+  static const gfloat wide[] = {2, 0, 0, 1};
   static const gfloat terms[] = {0.5f, 0.2f, 0.1f, 0.4f, 0.2f, 0.1f};
 
   check_make_folder ();
@@ -46,6 +47,7 @@ write_arrays (void)
   write_array ("tip.npy", 1, N_COMMANDS, ones);
   write_array ("swap.npy", 3, N_COMMANDS, swap);
   write_array ("turned.npy", N_COMMANDS, N_COMMANDS, turned);
+  write_array ("wide.npy", N_COMMANDS, N_COMMANDS, wide);
   write_array ("terms.npy", 2, 3, terms);
   write_array ("flat.npy", 1, N_COMMANDS, swap + 1);
   write_array ("offsets.npy", 2, N_CELLS, turned);
@@ -72,6 +74,15 @@ harness_new (const gchar *settings, const gchar *caps)
   "other/tensors,format=static,num_tensors=2," \
   "types=(string)\"float32,uint8\",dimensions=(string)\"2:2:1:1,2:1:1:1\"," \
   "framerate=1000/1"
+
+/* Returns: @settings with the folder for each $ */
+static gchar *
+in_folder (const gchar *settings)
+{
+  g_auto (GStrv) parts = g_strsplit (settings, "$", -1);
+
+  return g_strjoinv (check_folder (), parts);
+}
 
 /* All dx are @dx, all dy 0. */
 static GstBuffer *
@@ -116,6 +127,30 @@ CHECK_TEST (test_settings_change_between_frames)
   g_signal_emit_by_name (h->element, "reset");
   fail_unless_equals_float (step (h, -1), 1);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 7);
+}
+
+/* Also where a limit hides it from the commands, but not from the modes. */
+CHECK_TEST (test_no_overflow_stays_in_the_loop)
+{
+  static const gchar *const settings[] = {
+      "gain=1",
+      "gain=1 modes-location=$/turned.npy",
+      "gain=1 modes-location=$/wide.npy maximum=8 minimum=-8",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (settings); i++) {
+    g_autofree gchar *words = in_folder (settings[i]);
+    g_autoptr (CheckHarness) expected = harness_new (words, SLOPES);
+    g_autoptr (CheckHarness) h = harness_new (words, SLOPES);
+    g_autoptr (CheckBus) bus = check_watch (h->element);
+
+    fail_unless_equals_float (step (h, -2), step (expected, -2));
+    for (guint t = 0; t < 2; t++)
+      fail_unless (isfinite (step (h, 3.4e38f)));
+    check_warning (bus, STREAM, FAILED, "too large for a float32");
+    g_signal_emit_by_name (expected->element, "reset");
+    fail_unless_equals_float (step (h, -1), step (expected, -1));
+  }
 }
 
 CHECK_TEST (test_another_matrix_counts_from_the_next_frame)
@@ -474,8 +509,7 @@ frame_new (guint t)
 static GstHarness *
 control_harness (const gchar *backend, const gchar *control)
 {
-  g_auto (GStrv) parts = g_strsplit (control, "$", -1);
-  g_autofree gchar *settings = g_strjoinv (check_folder (), parts);
+  g_autofree gchar *settings = in_folder (control);
   g_autofree gchar *all = g_strdup_printf ("backend=%s %s", backend, settings);
 
   return harness_new (all, SLOPES_AND_FLAGS);

@@ -329,6 +329,7 @@ class Ao(Folder):
                 ([good, "--condition", "0.5"], "1 or more", 2),
                 ([good, "--noise", "1"], "both --noise and --covariance", 2),
                 ([good, "--noise", "1", "--covariance", good], "the covariance of 11 commands", 3),
+                ([good, "--noise", "1", "--covariance", self.save("c.npy", -np.eye(11))], "a variance below 0", 3),
                 ([good, "--kind", "kl"], "no option of ao invert", 2),
                 ([good, "--alpha", "nan"], "between 0 and 1", 2)):
             printed = gst_imaging("ao", "invert", *words, "-o", f"{self.folder}/no", status=status)

@@ -92,8 +92,13 @@ def read_covariance(np, path, n_commands):
     if values.shape != (n_commands, n_commands):
         raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; the covariance of {n_commands} commands has"
                                   f" {[n_commands, n_commands]}.")
-    if not np.allclose(values, values.T, rtol=1e-4, atol=1e-4 * abs(values).max()):
+    rounding = 1e-4 * abs(values).max()
+    if not np.allclose(values, values.T, rtol=1e-4, atol=rounding):
         raise Failure(UNREADABLE, f"{path} is no covariance: it is not symmetric.")
+    try:
+        np.linalg.cholesky(values + (rounding or 1) * np.eye(n_commands))
+    except np.linalg.LinAlgError:
+        raise Failure(UNREADABLE, f"{path} is no covariance: some sums of commands have a variance below 0. Check its sign and scale.") from None
     return values.astype(np.float64)
 
 
