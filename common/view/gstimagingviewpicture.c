@@ -121,8 +121,8 @@ ends_add (Ends *self, const gdouble *values)
   for (gsize i = 0; i < self->n; i++) {
     const gdouble v = values[i];
 
-    low[i] = (v < low[i]) & (v >= -G_MAXDOUBLE) ? v : low[i];
-    high[i] = (v > high[i]) & (v <= G_MAXDOUBLE) ? v : high[i];
+    low[i] = ((v < low[i]) & (v >= -G_MAXDOUBLE)) ? v : low[i];
+    high[i] = ((v > high[i]) & (v <= G_MAXDOUBLE)) ? v : high[i];
   }
 }
 
