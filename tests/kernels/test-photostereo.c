@@ -1953,6 +1953,11 @@ TEST (test_light_files_are_read, "light files are read")
           IMK_PHOTOSTEREO_KIND_POSITIONS, 1, {-100, 50, 310, 1, 2, 1}},
       {"2\nIMG 2024 05 17 0.6 0.64 0.48\nIMG 2024 05 18 0 0.6 0.8\n", 2,
           IMK_PHOTOSTEREO_KIND_DIRECTIONS, 0, {0.6, 0.64, 0.48, 1, 1, 1}},
+      /* directions to two decimals, some more than 1 % from unit length */
+      {"2\nIMG 2024 05 10 0.5 0.5 0.73\nIMG 2024 05 11 0.6 0.64 0.48\n", 2,
+          IMK_PHOTOSTEREO_KIND_UNKNOWN, 0, {0.5, 0.5, 0.73, 1, 1, 1}},
+      {"2\na 10 20 300 2 1 1\nb 15 20 310 1 2 1\n", 2,
+          IMK_PHOTOSTEREO_KIND_POSITIONS, 1, {15, 20, 310, 1, 2, 1}},
       {"1\nIMG 1 2 3 -100 50 300\n", 1, IMK_PHOTOSTEREO_KIND_POSITIONS, 0,
           {-100, 50, 300, 1, 1, 1}},
       {"\xef\xbb\xbf# mm\n 10\t20 300 # the first\n-10 20 300", 2,
@@ -2011,6 +2016,7 @@ TEST (test_bad_light_files_are_refused, "bad light files are refused")
   refuse_lights ("", "no lights");
   refuse_lights ("# nothing\n\n", "no lights");
   refuse_lights ("0 0 1\n0 nan 1\n", "line 2: \"nan\"");
+  refuse_lights ("a.png 0 0 1\n", "line 1: a list with names begins with");
   refuse_lights ("0 0 1\n0 inf 1\n", "line 2");
   refuse_lights ("0 0 1\n\n0 0,5 1\n", "line 3: \"0,5\"");
   refuse_lights ("0 0 1\n0 0 0\n", "line 2: the light is at (0, 0, 0)");
