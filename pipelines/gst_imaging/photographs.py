@@ -179,12 +179,6 @@ class Lights:
         vectors = self.values(np, chosen)[0]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    def are_positions(self, np, chosen):
-        """Returns: whether the lights are positions: a .dome file says it; of text, photostereo takes them for directions if one has the length 1"""
-        if self.form == "dome":
-            return self.dome.get("lightConfiguration") in ("spherical", "lights3d")
-        return bool((np.abs(np.linalg.norm(self.values(np, chosen)[0], axis=1) - 1) > 1e-3).all())
-
     def write(self, path, chosen):
         """Only the lights `chosen`, in their order."""
         if self.form == "dome":
