@@ -485,7 +485,7 @@ nvmm_map (GstImagingFrame *frame, const GstVideoInfo *info,
   /* to read: what is written is not the handle but what it leads to */
   if (!gst_buffer_map (frame->buffer, map, GST_MAP_READ))
     return imk_error_set (error, IMK_ERROR_DEVICE,
-        "The surface of an NVMM buffer could not be had.");
+        "An NVMM buffer cannot be mapped to find its surface.");
   status = map_surface (frame, info, map, &own);
   if (status == IMK_OK)
     return status;

@@ -5,7 +5,7 @@ typedef struct {
   GstBuffer *buffer; /* (nullable) */
   GstImagingPicture picture;
   GstClockTime time; /* running time */
-} Paint;
+} Albedo;
 
 struct _GstNormalIntegrateAlbedo {
   GstElement *element;
@@ -17,9 +17,9 @@ struct _GstNormalIntegrateAlbedo {
 
   GMutex lock; /* of all below */
   GCond changed;
-  GstPad *pad; /* (nullable) */
-  Paint next;  /* has arrived */
-  Paint paint; /* in use */
+  GstPad *pad;    /* (nullable) */
+  Albedo next;    /* has arrived */
+  Albedo current; /* in use */
   gboolean is_eos;
   gboolean flushes;      /* the pad, or the element stops */
   gboolean sink_flushes; /* likewise */
@@ -76,16 +76,16 @@ gst_normal_integrate_albedo_take (GstNormalIntegrateAlbedo *self, GstPad *sink,
          !self->flushes && !self->sink_flushes && !self->next.buffer)
     g_cond_wait (&self->changed, &self->lock);
   if (!self->pad)
-    gst_clear_buffer (&self->paint.buffer);
+    gst_clear_buffer (&self->current.buffer);
   if (self->next.buffer &&
-      !(self->paint.buffer && is_later (self->next.time, now))) {
-    gst_clear_buffer (&self->paint.buffer);
-    self->paint = self->next;
+      !(self->current.buffer && is_later (self->next.time, now))) {
+    gst_clear_buffer (&self->current.buffer);
+    self->current = self->next;
     self->next.buffer = NULL;
     g_cond_broadcast (&self->changed);
   }
-  *albedo = self->paint.buffer ? gst_buffer_ref (self->paint.buffer) : NULL;
-  *picture = self->paint.picture;
+  *albedo = self->current.buffer ? gst_buffer_ref (self->current.buffer) : NULL;
+  *picture = self->current.picture;
   ok = !self->sink_flushes;
   g_mutex_unlock (&self->lock);
   if (!ok)
@@ -124,7 +124,7 @@ static GstFlowReturn
 chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   GstNormalIntegrateAlbedo *self = self_of (pad);
-  Paint next = {buffer, self->picture, running_time (pad, buffer)};
+  Albedo next = {buffer, self->picture, running_time (pad, buffer)};
   GstFlowReturn flow;
 
   g_mutex_lock (&self->lock);
@@ -149,7 +149,7 @@ static void
 forget (GstNormalIntegrateAlbedo *self)
 {
   gst_clear_buffer (&self->next.buffer);
-  gst_clear_buffer (&self->paint.buffer);
+  gst_clear_buffer (&self->current.buffer);
   self->is_eos = FALSE;
 }
 

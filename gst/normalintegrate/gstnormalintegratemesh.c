@@ -97,7 +97,7 @@ screen_levels (void)
 
 /* Returns: (transfer full) (nullable): a picture of u8, 3 channels */
 static guint8 *
-paint (const GstImagingPicture *p, const ImkImage *image, ImkError *error)
+colours_of (const GstImagingPicture *p, const ImkImage *image, ImkError *error)
 {
   guint8 *colours = g_try_malloc ((gsize) 3 * p->width * p->height);
   guint8 *levels = screen_levels (), *to = colours;
@@ -134,7 +134,7 @@ make_colours (GstNormalIntegrateWork *w, ImkError *error)
           GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &frame, error) != IMK_OK)
     return NULL;
   image = gst_imaging_picture_image (p, &frame.planes[0]);
-  colours = paint (p, &image, error);
+  colours = colours_of (p, &image, error);
   gst_imaging_frame_unmap (&frame, FALSE, NULL);
   return colours;
 }

@@ -26,7 +26,7 @@ struct _GstRelight {
   gboolean refused;       /* an error was posted for the caps */
   gboolean is_discont;    /* the next picture does not continue the last */
   GQueue held;            /* of gst_imaging_aggregator_keep_event () */
-  GstBuffer *paint;       /* (nullable): the current albedo */
+  GstBuffer *current;     /* (nullable): the albedo in use */
   GstBufferPool *imports; /* of albedos that the device cannot read in place */
   ImkRelight *kernel;
 };
@@ -36,7 +36,7 @@ void gst_relight_forget_albedo (GstRelight *self);
 
 extern const GstImagingEngineFuncs gst_relight_engine_funcs;
 
-/* Renders @normals with the current albedo into @out. Returns: as
+/* Renders @normals with the albedo in use into @out. Returns: as
  * gst_imaging_engine_process () */
 GstFlowReturn gst_relight_render (
     GstRelight *self, GstBuffer *normals, GstBuffer *out);

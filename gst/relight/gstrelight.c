@@ -65,7 +65,7 @@ running_time (GstPad *pad, GstBuffer *buffer)
 
 /* The newest albedo that is no later than the normals, or else the first. */
 static void
-take_paint (GstRelight *self, GstBuffer *normals)
+take_albedo (GstRelight *self, GstBuffer *normals)
 {
   GstClockTime now = running_time (self->normal, normals), then;
   GstAggregatorPad *pad;
@@ -75,16 +75,16 @@ take_paint (GstRelight *self, GstBuffer *normals)
   pad = self->albedo ? gst_object_ref (self->albedo) : NULL;
   GST_OBJECT_UNLOCK (self);
   if (!pad)
-    gst_clear_buffer (&self->paint); /* the pad was released */
+    gst_clear_buffer (&self->current); /* the pad was released */
   while (pad && (next = gst_aggregator_pad_peek_buffer (pad))) {
     then = running_time (GST_PAD (pad), next);
-    if (self->paint && GST_CLOCK_TIME_IS_VALID (then) &&
+    if (self->current && GST_CLOCK_TIME_IS_VALID (then) &&
         GST_CLOCK_TIME_IS_VALID (now) && then > now) {
       gst_buffer_unref (next);
       break;
     }
     if (!gst_imaging_aggregator_is_gap (next)) /* the last one stays */
-      gst_buffer_replace (&self->paint, next);
+      gst_buffer_replace (&self->current, next);
     gst_buffer_unref (next);
     gst_aggregator_pad_drop_buffer (pad);
   }
@@ -95,7 +95,7 @@ take_paint (GstRelight *self, GstBuffer *normals)
 static void
 describe (GstRelight *self, GstBuffer *out, GstBuffer *normals)
 {
-  GstBuffer *sources[] = {normals, self->paint};
+  GstBuffer *sources[] = {normals, self->current};
 
   gst_imaging_metadata_pass (
       out, gst_imaging_metadata_latest (sources, G_N_ELEMENTS (sources)), TRUE);
@@ -130,7 +130,7 @@ light (GstRelight *self, GstBuffer *normals)
   GstFlowReturn flow;
   GstBuffer *out;
 
-  take_paint (self, normals);
+  take_albedo (self, normals);
   if (!gst_imaging_engine_follow (self->engine, normals) ||
       !gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
           gst_imaging_stream_time (
@@ -415,7 +415,7 @@ gst_relight_create_new_pad (GstAggregator *agg, GstPadTemplate *template,
 static void
 forget (GstRelight *self)
 {
-  gst_clear_buffer (&self->paint);
+  gst_clear_buffer (&self->current);
   g_queue_clear_full (&self->held, (GDestroyNotify) gst_event_unref);
   self->has_caps = self->refused = FALSE;
 }

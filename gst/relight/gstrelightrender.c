@@ -28,7 +28,7 @@ drop_imports (GstRelight *self)
 void
 gst_relight_forget_albedo (GstRelight *self)
 {
-  gst_clear_buffer (&self->paint);
+  gst_clear_buffer (&self->current);
   drop_imports (self);
 }
 
@@ -129,20 +129,20 @@ process_mapped (GstRelight *self, GstBuffer *in, GstBuffer *out,
     GstImagingReach reach, ImkError *error)
 {
   ImkRelightSource normals = {0}, albedo = {0};
-  GstImagingFrame frame, paint;
+  GstImagingFrame frame, albedo_frame;
   ImkStatus status = map_source (
       self, in, &self->normal_picture, reach, &frame, &normals, error);
 
   if (status != IMK_OK)
     return status;
   gst_imaging_engine_note_memory (self->engine, frame.memory_name);
-  if (self->paint)
-    status = map_source (self, self->paint, &self->albedo_picture, reach,
-        &paint, &albedo, error);
+  if (self->current)
+    status = map_source (self, self->current, &self->albedo_picture, reach,
+        &albedo_frame, &albedo, error);
   if (status == IMK_OK) {
     status = process_sources (self, &normals, &albedo, out, reach, error);
-    if (self->paint)
-      status = unmap (&paint, status, error);
+    if (self->current)
+      status = unmap (&albedo_frame, status, error);
   }
   return unmap (&frame, status, error);
 }
@@ -150,15 +150,15 @@ process_mapped (GstRelight *self, GstBuffer *in, GstBuffer *out,
 /* Replaces an albedo that the device cannot read by a copy for this and all
  * later pictures. */
 static ImkStatus
-import_paint (GstRelight *self, ImkError *error)
+import_albedo (GstRelight *self, ImkError *error)
 {
   const GstVideoInfo *info = &self->albedo_picture.carrier;
   GstAllocator *allocator;
   GstBuffer *copy;
   GstCaps *caps;
 
-  if (!self->paint ||
-      gst_imaging_frame_can_map (self->paint,
+  if (!self->current ||
+      gst_imaging_frame_can_map (self->current,
           gst_imaging_engine_context (self->engine), GST_IMAGING_REACH_DEVICE))
     return IMK_OK;
   if (!self->imports) {
@@ -171,11 +171,11 @@ import_paint (GstRelight *self, ImkError *error)
   }
   if (self->imports)
     gst_buffer_pool_set_active (self->imports, TRUE);
-  copy =
-      gst_imaging_frame_import (self->paint, info, self->imports, NULL, error);
+  copy = gst_imaging_frame_import (
+      self->current, info, self->imports, NULL, error);
   if (!copy)
     return error->code;
-  gst_buffer_replace (&self->paint, copy);
+  gst_buffer_replace (&self->current, copy);
   gst_buffer_unref (copy);
   return IMK_OK;
 }
@@ -186,7 +186,7 @@ check_sizes (GstRelight *self, ImkError *error)
   const GstImagingPicture *n = &self->normal_picture;
   const GstImagingPicture *a = &self->albedo_picture;
 
-  if (self->paint && (n->width != a->width || n->height != a->height))
+  if (self->current && (n->width != a->width || n->height != a->height))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The albedo has %u x %u pixels and the normals %u x %u; they have to "
         "be of one size.",
@@ -212,7 +212,7 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
     gst_buffer_append_memory (w->out, gst_allocator_alloc (NULL, size, NULL));
   }
   if (status == IMK_OK && reach == GST_IMAGING_REACH_DEVICE)
-    status = import_paint (w->self, error);
+    status = import_albedo (w->self, error);
   return status == IMK_OK ? process_mapped (w->self, in, w->out, reach, error)
                           : status;
 }

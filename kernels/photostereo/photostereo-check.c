@@ -125,17 +125,14 @@ check_light (const ImkPhotostereoConfig *c, uint32_t i, ImkError *error)
 {
   const ImkPhotostereoLight *l = &c->lights[i];
   double r2 = l->x * l->x + l->y * l->y + l->z * l->z;
-  double axis2 = l->axis[0] * l->axis[0] + l->axis[1] * l->axis[1] +
-                 l->axis[2] * l->axis[2];
 
-  if (!isfinite (r2) || !isfinite (axis2))
+  if (!isfinite (r2))
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "Light %u is at (%g, %g, %g) with the axis (%g, %g, %g); these must "
-        "be finite numbers.",
-        i, l->x, l->y, l->z, l->axis[0], l->axis[1], l->axis[2]);
+        "Light %u is at (%g, %g, %g); these must be finite numbers.", i, l->x,
+        l->y, l->z);
   if (!c->positions && !(r2 > 0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "Light %u has the direction (0, 0, 0), which is none.", i);
+        "Light %u is (0, 0, 0), which is no direction.", i);
   if (c->positions && !(l->z > c->plane_z))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Light %u is at z = %g mm, not above the working plane at plane-z = %g "

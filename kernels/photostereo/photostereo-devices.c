@@ -221,13 +221,13 @@ devices_keep_frames (void *state)
 /* Pictures that are read when the set is solved are there, too. */
 static ImkStatus
 add_to_part (Devices *d, Part *part, const ImkImage *frame, uint32_t light,
-    uint32_t colour, ImkError *error)
+    uint32_t band, ImkError *error)
 {
   ImkStatus status = d->device->event_wait (d->ready, part->stream, error);
 
   if (status == IMK_OK)
-    status = d->backend->add (
-        part->state, frame, light, colour, part->stream, error);
+    status =
+        d->backend->add (part->state, frame, light, band, part->stream, error);
   if (status == IMK_OK)
     status = d->device->event_record (part->done, part->stream, error);
   return status;
@@ -245,8 +245,8 @@ wait_for_parts (Devices *d, void *stream, ImkError *error)
 }
 
 static ImkStatus
-devices_add (void *state, const ImkImage *frame, uint32_t light,
-    uint32_t colour, void *stream, ImkError *error)
+devices_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
+    void *stream, ImkError *error)
 {
   Devices *d = state;
   ImkStatus status = d->device->event_record (d->ready, stream, error);
@@ -255,7 +255,7 @@ devices_add (void *state, const ImkImage *frame, uint32_t light,
     status = enter (d, &d->parts[p], error);
     if (status != IMK_OK)
       break;
-    status = add_to_part (d, &d->parts[p], frame, light, colour, error);
+    status = add_to_part (d, &d->parts[p], frame, light, band, error);
     leave (d, &d->parts[p]);
   }
   if (status == IMK_OK)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sample.h"
+
 #define REAL double
 #define INLINE static inline
 #include "photostereo/photostereo-solve.h"
@@ -143,11 +145,8 @@ grey_of (const ImkPhotostereoProbes *self, const ImkPhotostereoPlan *p,
   uint32_t x = self->xs[k], y = self->ys[k];
   uint32_t colour = is_mosaic ? colour_of (p, x, y) : plane;
   uint32_t from = p->interpolate ? colour : plane; /* calibration */
-  const uint8_t *row = (const uint8_t *) frame->data + y * frame->stride;
-  size_t at =
-      (size_t) x * frame->channels + (is_mosaic ? 0 : p->colours[plane]);
-  uint32_t sample =
-      p->type == IMK_TYPE_U8 ? row[at] : ((const uint16_t *) row)[at];
+  uint32_t sample = (uint32_t) imk_sample_get (
+      frame, x, y, is_mosaic ? 0 : p->colours[plane]);
   float value = self->table ? self->table[sample] : (float) sample * p->unit;
 
   if (sample >= p->saturation)

@@ -37,22 +37,14 @@ imk_photostereo_mean_distance (const ImkPhotostereoConfig *c)
   return sum / c->n_lights;
 }
 
+/* A lamp is aimed at the centre of the working plane. */
 static void
 fill_axis (
     const ImkPhotostereoLight *l, double z, double r, ImkPhotostereoLamp *lamp)
 {
-  double x = l->axis[0], y = l->axis[1], w = l->axis[2];
-  double length = sqrt (x * x + y * y + w * w);
-
-  if (length == 0) {
-    x = -l->x;
-    y = -l->y;
-    w = -z;
-    length = r;
-  }
-  lamp->axis[0] = (float) (x / length);
-  lamp->axis[1] = (float) (y / length);
-  lamp->axis[2] = (float) (w / length);
+  lamp->axis[0] = (float) (-l->x / r);
+  lamp->axis[1] = (float) (-l->y / r);
+  lamp->axis[2] = (float) (-z / r);
 }
 
 ImkPhotostereoLamp

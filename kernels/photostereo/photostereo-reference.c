@@ -205,6 +205,37 @@ rms_residual (const double x[4], const Lights *a, const double *w, bool *tie)
   return n_used ? sqrt (sum / n_used) : 0;
 }
 
+/* Huber's weights w = min (1, t-res / |n'.L + c unit - G|), by iterated least
+ * squares: it converges to the least sum of r^2 / 2 up to |r| = t-res, and of
+ * t-res (|r| - t-res / 2) beyond. Huber 1964, Ann. Math. Statist. 35, 73-101;
+ * the rounds as Holland and Welsch 1977, Commun. Statist. A6, 813-827. They end
+ * where x moves by 1e-4 of its length or less.
+ * @x: (inout): the solution without weights; @w: 0 where a sample is clipped */
+static void
+solve_huber (const ImkPhotostereoConfig *c, const Lights *a, double t_res,
+    double *w, double x[4], bool *tie)
+{
+  bool relative = c->thresholds != IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+
+  for (uint32_t round = 1; round < c->max_iterations; round++) {
+    double limit = t_res * (relative ? sqrt (dot (x, x)) : 1);
+    double next[4], move[3], part;
+
+    for (uint32_t i = 0; i < a->n; i++)
+      if (w[i] > 0)
+        w[i] = fmin (1, limit / fabs (dot (x, a->l[i]) - lit (a, i, x)));
+    if (!is_conditioned (c, a, w, tie) || !least_squares (a, w, next))
+      return;
+    for (int k = 0; k < 3; k++)
+      move[k] = next[k] - x[k];
+    memcpy (x, next, sizeof (next));
+    part = sqrt (dot (move, move) / dot (x, x));
+    *tie = *tie || fabs (part / 1e-4 - 1) < 0.1;
+    if (part <= 1e-4 && (!a->unit || round >= 3))
+      return;
+  }
+}
+
 uint32_t
 imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
     double (*l)[3], const double *g, const double *unit, const double t[3],
@@ -215,11 +246,12 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
       best[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
   double next[4], darkest = -1, least = -1;
   bool dropped[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS] = {false};
-  bool adaptive = c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
-  bool relative =
-      adaptive || c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
-  uint32_t min = adaptive ? 4 : relative ? 6 : 3, used = 0;
   bool limits = c->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+  bool adaptive =
+      limits && c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
+  bool relative = c->thresholds != IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+  uint32_t min = adaptive ? 4 : relative ? 6 : 3, used = 0;
+  bool clips = c->robust != IMK_PHOTOSTEREO_ROBUST_NONE;
 
   if (c->min_lights)
     min = c->min_lights;
@@ -228,7 +260,7 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
   *tie = false;
   for (uint32_t i = 0; i < n; i++) {
     w[i] = !(limits && !relative && !(g[i] > t[0] && g[i] < t[1])) &&
-           !(limits && g[i] >= 1) && g[i] > darkest;
+           !(clips && g[i] >= 1) && g[i] > darkest;
     lights.unlit[i] = limits && adaptive && unit && g[i] <= least;
     w[i] = w[i] > 0 || lights.unlit[i];
     used += w[i] > 0;
@@ -238,6 +270,11 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
   if (used < (unit ? 4 : 3) || !is_conditioned (c, &lights, w, tie) ||
       !least_squares (&lights, w, x) || dot (x, x) == 0)
     return 0;
+  if (c->robust == IMK_PHOTOSTEREO_ROBUST_HUBER) {
+    if (used >= (min < n ? min : n))
+      solve_huber (c, &lights, t[2], w, x, tie);
+    return used;
+  }
   memcpy (best, w, sizeof (w));
   for (uint32_t round = 1; round < c->max_iterations && limits; round++) {
     double length = relative ? sqrt (dot (x, x)) : 1, limit = t[2] * length;

@@ -11,15 +11,15 @@ from .command import UNREADABLE, WRONG_USE, Failure
 GEOMETRY = ("light-model", "light-units", "led-lobe", "plane-z", "centre-x", "centre-y")
 
 
-def sheet(np, vectors, i, size, mm_per_pixel):
-    """Returns: what a sheet shows under light i, [height, width] or a number: R^2 z / r^3, of directions z"""
-    length = np.linalg.norm(vectors, axis=1)
-    if (np.abs(length - 1) < 1e-3).all():
-        return vectors[i, 2] / length[i]
+def sheet(np, vector, mean, size, mm_per_pixel):
+    """mean: distance R of the lamps, None of directions. Returns: what a sheet shows, [height, width] or a number: R^2 z / r^3, of
+    directions z"""
+    if mean is None:
+        return vector[2] / np.linalg.norm(vector)
     y, x = np.mgrid[:size[0], :size[1]]
-    x = vectors[i, 0] - (x - (size[1] - 1) / 2) * mm_per_pixel
-    y = vectors[i, 1] - ((size[0] - 1) / 2 - y) * mm_per_pixel
-    return length.mean() ** 2 * vectors[i, 2] / (x * x + y * y + vectors[i, 2] ** 2) ** 1.5
+    x = vector[0] - (x - (size[1] - 1) / 2) * mm_per_pixel
+    y = vector[1] - ((size[0] - 1) / 2 - y) * mm_per_pixel
+    return mean ** 2 * vector[2] / (x * x + y * y + vector[2] ** 2) ** 1.5
 
 
 class FlatFields:
@@ -52,7 +52,7 @@ class FlatFields:
         for path in self.white:
             made.input(path, "white")
 
-    def divide(self, np, i, dark, vectors, intensity):
+    def divide(self, np, i, dark, vector, mean, intensity):
         """Returns: u16; 65535 is clipped"""
         path = self.photos.pairs[i][1]
         values = self.raw.integers(np, path)
@@ -61,7 +61,7 @@ class FlatFields:
         if white.shape != values.shape:
             raise Failure(UNREADABLE, f"{self.white[i]} is {list(white.shape)} and {path} {list(values.shape)}: they have to be of one kind.")
         below = np.maximum(self.linear(white) - dark, 0)
-        plane = sheet(np, vectors, i, values.shape[:2], self.mm) * np.ones(values.shape[:2])
+        plane = sheet(np, vector, mean, values.shape[:2], self.mm) * np.ones(values.shape[:2])
         if values.ndim == 3:
             plane = plane[..., None] * intensity
         else:
@@ -72,11 +72,11 @@ class FlatFields:
 
     def playable(self, np, made):
         chosen = [i for i, _path in self.photos.pairs]
-        vectors = self.photos.lights.values(np, chosen)[0]
+        vectors, mean = self.photos.lights.values(np, chosen)[0], self.photos.lights.mean_distance(np, chosen)
         intensities = self.photos.read_intensities(np, chosen)
         dark = self.linear(self.raw.integers(np, self.photos.dark)) if self.photos.dark else 0
         for i in range(len(chosen)):
-            np.save(made.path(f"picture{i}.npy"), self.divide(np, i, dark, vectors, intensities[i]))
+            np.save(made.path(f"picture{i}.npy"), self.divide(np, i, dark, vectors[i], mean, intensities[i]))
         made.report.fact("white sheets", f"{len(chosen)}, one for each light; an albedo of 1 is that of the sheet")
         return [made.path(f"picture{i}.npy") for i in range(len(chosen))]
 

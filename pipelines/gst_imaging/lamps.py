@@ -2,7 +2,7 @@
 """How bright each lamp of a rig is, per colour, from photographs of a white card or of a matte sphere, one under each lamp."""
 import os
 
-from . import flatfield, photographs
+from . import flatfield, library, photographs
 from .command import UNREADABLE, Failure, absent
 
 DARKEST, STEEPEST, RIM = 0.02, 0.1, 0.95  # of full scale; of the light vector; of the radius of the sphere
@@ -16,17 +16,24 @@ def light_vectors(np, vector, mean, points):
     return mean ** 2 * way / np.linalg.norm(way, axis=-1, keepdims=True) ** 3
 
 
+def mean_distance(np, vectors):
+    """Returns: of lamps in mm; None of directions, which have the length 1 as in a light file of these vectors"""
+    text = "".join(f"{x!r} {y!r} {z!r}\n" for x, y, z in vectors.tolist())
+    are_directions = library.parse_lights(text.encode(), "lights.lp")[2]
+    return None if are_directions else float(np.linalg.norm(vectors, axis=1).mean())
+
+
 class Card:
     """A white card on z = 0, which fills the picture."""
 
     name = "white card"
 
-    def __init__(self, np, vectors, size, mm):
-        self.np, self.vectors, self.size, self.mm = np, vectors, size, mm
+    def __init__(self, np, vectors, mean, size, mm):
+        self.np, self.vectors, self.mean, self.size, self.mm = np, vectors, mean, size, mm
 
     def shade(self, i):
         """Returns: what a white surface shows under lamp i, [height, width]"""
-        return flatfield.sheet(self.np, self.vectors, i, self.size, self.mm) * self.np.ones(self.size)
+        return flatfield.sheet(self.np, self.vectors[i], self.mean, self.size, self.mm) * self.np.ones(self.size)
 
 
 class Sphere:
@@ -34,13 +41,11 @@ class Sphere:
 
     name = "matte sphere"
 
-    def __init__(self, np, vectors, size, mm, circle, camera=None):
+    def __init__(self, np, vectors, mean, size, mm, circle, camera=None):
         """camera: a Pinhole; None for parallel rays"""
         column, row, radius = circle
         y, x = np.mgrid[:size[0], :size[1]]
-        lengths = np.linalg.norm(vectors, axis=1)
-        self.np, self.vectors = np, vectors
-        self.mean = None if (np.abs(lengths - 1) < 1e-3).all() else lengths.mean()
+        self.np, self.vectors, self.mean = np, vectors, mean
         if camera:
             self.points, self.normal, way, meets = camera.surface(circle, x, y)
             self.inside = meets & ((self.normal * way).sum(-1) < -(1 - RIM ** 2) ** 0.5)

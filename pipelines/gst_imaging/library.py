@@ -44,6 +44,24 @@ class Array(ctypes.Structure):
                 ("records", ctypes.c_void_p), ("bytes", ctypes.c_void_p), ("fortran_order", ctypes.c_int)]
 
 
+class ImkError(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("message", ctypes.c_char * 512)]
+
+
+class Light(ctypes.Structure):
+    """ImkPhotostereoLight"""
+
+    _fields_ = [("vector", ctypes.c_double * 3), ("intensity", ctypes.c_double * 16), ("n_bands", ctypes.c_uint32)]
+
+
+class LightList(ctypes.Structure):
+    """ImkPhotostereoLights"""
+
+    _fields_ = [("n", ctypes.c_uint32), ("lights", ctypes.POINTER(Light)), ("kind", ctypes.c_int)]
+
+
+DIRECTIONS = 1  # IMK_PHOTOSTEREO_KIND_DIRECTIONS
+MAX_TEXT = 16 << 20  # GST_IMAGING_FILE_MAX_NUMBERS
 P, TEXT, ARRAY, U64 = ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Array), ctypes.c_uint64  # a path is a TEXT
 # Result and arguments of each function; the last argument of those that can fail is a GError. A text to be freed is a P.
 FUNCTIONS = {
@@ -67,6 +85,7 @@ FUNCTIONS = {
     "gst_imaging_file_list_add": (ctypes.c_int, [P, TEXT, P]),
     "gst_imaging_file_list_clear": (None, [P]),
     "gst_imaging_file_list_init": (None, [P]),
+    "gst_imaging_file_load": (P, [TEXT, ctypes.c_size_t, P, P]),
     "gst_imaging_file_number_find": (ctypes.c_int, [P, TEXT, P]),
     "gst_imaging_file_number_put": (P, [P, TEXT, U64]),
     "gst_imaging_formats_get_name": (TEXT, [TEXT]),
@@ -79,6 +98,8 @@ FUNCTIONS = {
     "gst_structure_free": (None, [P]),
     "gst_structure_from_string": (P, [TEXT, P]),
     "gst_structure_to_string": (P, [P]),
+    "imk_photostereo_lights_clear": (None, [P]),
+    "imk_photostereo_lights_parse": (ctypes.c_int, [TEXT, ctypes.c_size_t, TEXT, P, P]),
 }
 
 
@@ -196,6 +217,29 @@ def call(functions, code, function, *arguments):
         functions.g_error_free(error)
         raise Failure(code, sentence)
     return result
+
+
+def load_text(path):
+    """Returns: the bytes of a text file as large as the elements take it"""
+    functions, size = functions_of(), ctypes.c_size_t()
+    text = call(functions, UNREADABLE, functions.gst_imaging_file_load, os.fsencode(path), MAX_TEXT, ctypes.byref(size))
+    try:
+        return ctypes.string_at(text, size.value)
+    finally:
+        functions.g_free(text)
+
+
+def parse_lights(content, name):
+    """content: of a light file of any form, as photostereo reads it. Returns: x y z and red green blue of each light, and whether they
+    are directions"""
+    functions, found, error = functions_of(), LightList(), ImkError()
+    if functions.imk_photostereo_lights_parse(content, len(content), os.fsencode(name), ctypes.byref(found), ctypes.byref(error)):
+        raise Failure(UNREADABLE, error.message.decode(errors="replace"))
+    lights = found.lights[:found.n]
+    try:
+        return [light.vector[:] for light in lights], [light.intensity[:3] for light in lights], found.kind == DIRECTIONS
+    finally:
+        functions.imk_photostereo_lights_clear(ctypes.byref(found))
 
 
 def numbered(path, numbers=()):

@@ -110,9 +110,6 @@ def curl(np, normals):
     return float(np.sqrt(np.mean((along_y[0] - along_x[1]) ** 2) / changes)) if changes > 0 else 0.0
 
 
-NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
-
-
 def separated(line):
     """A line of a light file with spaces in the place of semicolons, and of commas where these cannot be decimal signs"""
     line = line.replace(";", " ").strip()
@@ -124,78 +121,37 @@ class Lights:
 
     def __init__(self, path):
         self.path, self.form, self.names = path, os.path.splitext(path)[1][1:].lower(), None
-        try:
-            with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-                text = file.read()
-        except OSError as error:
-            raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+        content = library.load_text(path)
+        self.vectors, self.colours, self.are_directions = library.parse_lights(content, path)
+        text = content.decode("utf-8-sig", "surrogateescape")
         if text.lstrip().startswith("{"):
-            self.read_json(text)
+            self.take_json(text)
         else:
-            self.read_lines(text)
+            self.take_lines(text)
 
-    def read_json(self, text):
+    def take_json(self, text):
         try:
             read = json.loads(text)
-            if "lights" in read:
-                self.read_views(read["lights"])
+            if "lights" in read:  # AliceVision's, in the order of its pictures, which only its project names
+                self.form = "txt"
+                self.lines = [" ".join(map(repr, [*vector, *colour])) for vector, colour in zip(self.vectors, self.colours)]
                 return
+            keys = {"spherical": "positionsSphere", "lights3d": "positions3d"}
+            self.form, self.dome, self.lines = "dome", read, read[keys.get(read.get("lightConfiguration"), "directions")]
+            names = [image.get("filename", "") if isinstance(image, dict) else str(image) for image in read.get("images") or []]
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise Failure(UNREADABLE, f"{self.path} is no .dome file, and none of AliceVision: {type(error).__name__}: {error}.") from error
-        self.read_dome(read)
-
-    def read_views(self, views):
-        """AliceVision's: y down, z away from the camera; in the order of its pictures, which only its project names. As text."""
-        self.form, self.lines = "txt", []
-        for view in views:
-            if view.get("type", "directional") != "directional":
-                raise Failure(UNREADABLE, f"{self.path} has a light of the type {view['type']}: calibrate the lights as directions.")
-            x, y, z = map(float, view["direction"])
-            red, green, blue = map(float, view.get("intensity", (1, 1, 1)))
-            self.lines.append(f"{x!r} {-y!r} {-z!r} {red!r} {green!r} {blue!r}")
-
-    def read_dome(self, read):
-        try:
-            self.dome = read
-            keys = {"spherical": "positionsSphere", "lights3d": "positions3d"}
-            self.lines = list(self.dome[keys.get(self.dome.get("lightConfiguration"), "directions")])
-            images = self.dome.get("images") or []
-            self.form = "dome"
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise Failure(UNREADABLE, f"{self.path} is no .dome file: {type(error).__name__}: {error}.") from error
-        names = [image.get("filename", "") if isinstance(image, dict) else str(image) for image in images]
         self.names = [[name] for name in names] if len(names) == len(self.lines) else None
 
-    def read_lines(self, text):
-        lines = [separated(line.split("#")[0]) for line in text.splitlines()]
-        self.check_numbers(lines)
-        lines = [line for line in lines if line]
-        if lines and re.fullmatch("[0-9]+", lines[0]) and len(lines) > 1 and all(len(line.split()) == 3 for line in lines[1:]):
-            if len(lines) - 1 != int(lines[0]):
-                raise Failure(UNREADABLE, f"{self.path} has {len(lines) - 1} lights; its first line says {lines[0]}.")
-            lines = lines[1:]  # a list with its count, without names
-        if lines and re.fullmatch("[0-9]+", lines[0]):
-            self.form, self.lines = "lp", lines[1:]
-            if len(self.lines) != int(lines[0]):
-                raise Failure(UNREADABLE, f"{self.path} has {len(self.lines)} lights; its first line says {lines[0]}.")
-            # "name x y z", or "name x y z red green blue": a name may end in numbers, so both are tried
-            self.names = [[" ".join(line.split()[:-n]) for n in (3, 6) if len(line.split()) > n] for line in self.lines]
+    def take_lines(self, text):
+        lines = [line for line in (separated(line.split("#")[0]) for line in text.split("\n")) if line]
+        has_count = len(lines[0].split()) == 1
+        self.lines = lines[1:] if has_count else lines
+        if not has_count or all(len(line.split()) == 3 for line in self.lines):
+            self.form, self.names = "txt", self.names_beside()
         else:
-            self.form, self.lines = "txt", lines
-            self.names = self.names_beside()
-
-    def check_numbers(self, lines):
-        """Here, where the user's file is known: photostereo gets a copy of the lines with a picture."""
-        first = True
-        for number, line in enumerate(lines, 1):
-            fields = line.split()
-            are_numbers = [bool(NUMBER.fullmatch(field)) for field in fields]
-            if first and len(fields) > 3 and not are_numbers[0] and all(are_numbers[-3:]):
-                raise Failure(UNREADABLE, f"{self.path}, line {number}: a list with names begins with a line that says how many lights it has,"
-                                          f" {sum(map(bool, lines))} here.")
-            if fields and not all(are_numbers[-3:]) or not first and 0 < len(fields) < 3:
-                raise Failure(UNREADABLE, f'{self.path}, line {number}: "{line}" does not end in three numbers x y z, with points as decimal signs.')
-            first = first and not fields
+            # "name x y z", or "name x y z red green blue": a name may end in numbers, so both are tried
+            self.form, self.names = "lp", [[" ".join(line.split()[:-n]) for n in (3, 6) if len(line.split()) > n] for line in self.lines]
 
     def names_beside(self):
         """DiLiGenT's filenames.txt has the names for its plain lists."""
@@ -207,24 +163,11 @@ class Lights:
 
     def values(self, np, chosen):
         """Returns: x y z as they are in the file, and red green blue, 1 where the file has none, of the lights `chosen`"""
-        if self.form == "dome":
-            adjust = self.dome.get("ledAdjust") or [dict.fromkeys("rgb", 1)] * len(self.lines)
-            return tuple(np.array([[entries[i][name] for name in names] for i in chosen], float)
-                         for entries, names in ((self.lines, "xyz"), (adjust, "rgb")))
-        rows = [self.lines[i].split() for i in chosen]
-        numbers = [row[-6:] if self.form == "lp" else row for row in rows]
-        n = min(map(len, numbers))
-        try:
-            table = np.array([row[-n:] for row in numbers], float) if self.form != "lp" or n == 6 else None
-        except ValueError:  # the name ends where the numbers of a line without intensities begin
-            table = None
-        if table is not None and self.form == "lp":  # as photostereo decides it
-            last, before = (np.abs(np.linalg.norm(part, axis=1) - 1) < 1e-3 for part in (table[:, 3:], table[:, :3]))
-            table = None if (table[:, 3:] <= 0).any() or (last.all() and not before.all()) else table
-        if table is None:
-            table = np.array([row[-3:] for row in rows], float)
-        colours = table[:, 3:] if table.shape[1] > 3 else np.ones((len(rows), 1))
-        return table[:, :3], np.broadcast_to(colours[:, :3] if colours.shape[1] != 2 else colours[:, :1], (len(rows), 3))
+        return np.array(self.vectors)[chosen], np.array(self.colours)[chosen]
+
+    def mean_distance(self, np, chosen):
+        """Returns: of lamps in mm; None of directions"""
+        return None if self.are_directions else float(np.linalg.norm(self.values(np, chosen)[0], axis=1).mean())
 
     def mm_per_pixel(self, width):
         """Returns: of pictures this wide, where a .dome file has their width in mm; else None"""
@@ -235,12 +178,6 @@ class Lights:
         """Returns: the same as vectors of length 1"""
         vectors = self.values(np, chosen)[0]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-    def are_positions(self, np, chosen):
-        """Returns: whether the lights are positions: a .dome file says it; of text, photostereo takes them for directions if one has the length 1"""
-        if self.form == "dome":
-            return self.dome.get("lightConfiguration") in ("spherical", "lights3d")
-        return bool((np.abs(np.linalg.norm(self.values(np, chosen)[0], axis=1) - 1) > 1e-3).all())
 
     def write(self, path, chosen):
         """Only the lights `chosen`, in their order."""

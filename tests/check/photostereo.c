@@ -409,6 +409,28 @@ CHECK_TEST (test_confidence_and_mask_tell_where_normals_are_sound)
   }
 }
 
+CHECK_TEST (test_each_output_has_the_name_of_its_quantity)
+{
+  g_auto (Ps) ps = ps_begin (
+      "backend=cpu", "normal albedo ambient confidence mask", "GRAY16_LE");
+  GstHarness *const pads[] = {
+      ps.normal, ps.albedo, ps.ambient, ps.confidence, ps.mask};
+  static const gchar *const names[] = {
+      "normal", "albedo", "ambient", "confidence", "mask"};
+
+  push_doubtful_set (&ps);
+  for (guint i = 0; i < G_N_ELEMENTS (pads); i++) {
+    g_autoptr (GstBuffer) buffer = check_pull (pads[i]);
+    GstCustomMeta *meta =
+        gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
+
+    fail_unless (meta != NULL, "%s", names[i]);
+    fail_unless_equals_string (
+        gst_structure_get_string (gst_custom_meta_get_structure (meta), "name"),
+        names[i]);
+  }
+}
+
 CHECK_TEST (test_half_a_camera_is_refused)
 {
   check_refused ("height-rounds=1 focal-length-mm=50",

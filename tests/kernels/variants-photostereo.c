@@ -19,8 +19,11 @@ typedef struct Case {
   double (*normals)[4]; /* of the reference, and the room light */
   uint32_t *used;
   bool *ties;
+  TestImage mask;
   ImkPhotostereo *kernel;
 } Case;
+
+static const double luma[] = {0.299, 0.587, 0.114};
 
 static void
 draw_config (Case *c, uint64_t *seed)
@@ -49,6 +52,42 @@ draw_config (Case *c, uint64_t *seed)
   }
 }
 
+/* What pictures are like, and what else the definition knows. */
+static void
+draw_options (Case *c, uint64_t *seed)
+{
+  ImkPhotostereoConfig *k = &c->config;
+  uint32_t samples = (uint32_t) (test_random (seed) % 4);
+
+  if (test_random (seed) % 3 == 0 && k->robust != IMK_PHOTOSTEREO_ROBUST_NONE) {
+    k->robust = IMK_PHOTOSTEREO_ROBUST_HUBER;
+    if (k->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE)
+      k->thresholds = IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
+    c->thresholds[2] = 0.02;
+  }
+  if (k->positions && test_random (seed) % 3 == 0)
+    k->model = IMK_PHOTOSTEREO_MODEL_UNIT;
+  if (k->positions && test_random (seed) % 3 == 0)
+    k->led_lobe = 0.5 + 2 * variant_uniform (seed);
+  if (test_random (seed) % 4 == 0)
+    k->gamma = 2.2;
+  if (samples == 1) {
+    k->channels = 3;
+    for (uint32_t i = 0; i < 3; i++)
+      k->colours[i] = 2 - i;
+  } else if (samples == 2) {
+    k->bands = 2;
+    k->n_lights = variant_between (seed, 8, MAX_LIGHTS / 2);
+  }
+  if (test_random (seed) % 4)
+    return;
+  c->mask = test_image_new (IMK_TYPE_U8, k->width, k->height, 1, 0);
+  k->mask = &c->mask.image;
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      photo_set (&c->mask, x, y, 0, test_random (seed) % 3);
+}
+
 /* A sphere under the lights, with noise and outliers. */
 static double
 shade (Case *c, uint32_t i, uint32_t x, uint32_t y, uint64_t *seed)
@@ -68,9 +107,26 @@ shade (Case *c, uint32_t i, uint32_t x, uint32_t y, uint64_t *seed)
 }
 
 static TestImage *
-frame_of (Case *c, uint32_t i)
+frame_of (Case *c, uint32_t i, uint32_t band)
 {
-  return &c->v.host[N_OUTPUTS + i];
+  return &c->v.host[N_OUTPUTS + i * c->config.bands + band];
+}
+
+static uint32_t
+n_planes (const ImkPhotostereoConfig *k)
+{
+  return k->channels == 3 ? 3 : k->bands;
+}
+
+/* How bright light @i is in a plane. */
+static double
+intensity_of (const Case *c, uint32_t i, uint32_t plane)
+{
+  const double *of = c->lights[i].intensity;
+
+  return c->config.channels == 3
+             ? of[plane]
+             : luma[0] * of[0] + luma[1] * of[1] + luma[2] * of[2];
 }
 
 static void
@@ -80,11 +136,21 @@ draw_frames (Case *c, uint64_t *seed)
   double full = k->type == IMK_TYPE_U8 ? 255 : 65535;
 
   for (uint32_t i = 0; i < k->n_lights; i++) {
-    *frame_of (c, i) = test_image_new (k->type, k->width, k->height, 1, 0);
+    for (uint32_t b = 0; b < k->bands; b++)
+      *frame_of (c, i, b) =
+          test_image_new (k->type, k->width, k->height, k->channels, 0);
     for (uint32_t y = 0; y < k->height; y++)
-      for (uint32_t x = 0; x < k->width; x++)
-        photo_set (frame_of (c, i), x, y, 0,
-            (uint32_t) (full * fmin (fmax (shade (c, i, x, y, seed), 0), 1)));
+      for (uint32_t x = 0; x < k->width; x++) {
+        double value = fmax (shade (c, i, x, y, seed), 0);
+
+        for (uint32_t j = 0; j < n_planes (k); j++) {
+          double v = value * (1 - 0.2 * j) * intensity_of (c, i, j);
+
+          photo_set (frame_of (c, i, k->bands > 1 ? j : 0), x, y,
+              k->channels == 3 ? k->colours[j] : 0,
+              (uint32_t) (full * pow (fmin (v, 1), 1 / k->gamma)));
+        }
+      }
   }
 }
 
@@ -108,10 +174,15 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
     k->max_iterations = SOLVER_ROUNDS;
     k->robust = IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
     k->thresholds = IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+  } else {
+    draw_options (c, seed);
   }
   k->n_threads = 1;
   k->mm_per_pixel = 0.1;
   photo_fill_dome (c->lights, k->n_lights, k->positions ? 300 : 1, 0.3);
+  for (uint32_t i = 0; i < k->n_lights && !typical; i++)
+    for (int j = 0; j < 3; j++) /* so that only what is clipped is 1 */
+      c->lights[i].intensity[j] = 1 + 0.2 * variant_uniform (seed);
   k->lights = c->lights;
   draw_frames (c, seed);
   solved = solved_new (k, IMK_TYPE_F32);
@@ -121,11 +192,36 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   c->used = calloc (n, sizeof (*c->used));
   c->ties = calloc (n, sizeof (*c->ties));
   snprintf (name, VARIANT_MAX_NAME,
-      "%s %ux%u, %u lights, positions %d, thresholds %d, readmit %d, "
-      "iterations %u, ambient %d, robust %d",
-      imk_type_name (k->type), k->width, k->height, k->n_lights, k->positions,
-      k->thresholds, k->readmit, k->max_iterations, k->ambient_model,
-      k->robust);
+      "%s %ux%ux%u, %u bands, %u lights, positions %d, thresholds %d, readmit "
+      "%d, iterations %u, ambient %d, robust %d, model %d, lobe %g, gamma %g, "
+      "mask %d",
+      imk_type_name (k->type), k->width, k->height, k->channels, k->bands,
+      k->n_lights, k->positions, k->thresholds, k->readmit, k->max_iterations,
+      k->ambient_model, k->robust, k->model, k->led_lobe, k->gamma,
+      k->mask != NULL);
+}
+
+/* @unit: (out): what a room light of 1 in all planes adds. Returns: the grey
+ * value, 1 where a sample is clipped */
+static double
+grey_of (Case *c, uint32_t i, uint32_t x, uint32_t y, double *unit)
+{
+  const ImkPhotostereoConfig *k = &c->config;
+  double full = k->type == IMK_TYPE_U8 ? 255 : 65535, grey = 0;
+  bool clipped = false;
+
+  *unit = 0;
+  for (uint32_t j = 0; j < n_planes (k); j++) {
+    double sample = photo_get (frame_of (c, i, k->bands > 1 ? j : 0), x, y,
+        k->channels == 3 ? k->colours[j] : 0);
+    double weight =
+        (k->channels == 3 ? luma[j] : 1.0 / k->bands) / intensity_of (c, i, j);
+
+    grey += weight * pow (sample / full, k->gamma);
+    *unit += weight;
+    clipped = clipped || sample == full;
+  }
+  return clipped && k->robust != IMK_PHOTOSTEREO_ROBUST_NONE ? 1 : grey;
 }
 
 static void
@@ -133,7 +229,6 @@ expect (void *data)
 {
   Case *c = data;
   const ImkPhotostereoConfig *k = &c->config;
-  double full = k->type == IMK_TYPE_U8 ? 255 : 65535;
 
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++) {
@@ -142,9 +237,10 @@ expect (void *data)
 
       for (uint32_t i = 0; i < k->n_lights; i++) {
         imk_photostereo_reference_light (k, i, x, y, 0, l[i]);
-        g[i] = photo_get (frame_of (c, i), x, y, 0) / full;
-        unit[i] = 1;
+        g[i] = grey_of (c, i, x, y, &unit[i]);
       }
+      if (k->mask && photo_get (&c->mask, x, y, 0) == 0)
+        continue;
       c->used[at] = imk_photostereo_reference (k, k->n_lights, l, g,
           k->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT ? unit : NULL,
           c->thresholds, c->normals[at], &c->ties[at]);
@@ -176,9 +272,10 @@ process (void *data, ImkError *error)
   ImkStatus status = IMK_OK;
 
   imk_photostereo_reset (c->kernel);
-  for (uint32_t i = 0; i < c->config.n_lights && status == IMK_OK; i++)
-    status =
-        imk_photostereo_add (c->kernel, &at[N_OUTPUTS + i], i, NULL, error);
+  for (uint32_t i = 0;
+       i < c->config.n_lights * c->config.bands && status == IMK_OK; i++)
+    status = imk_photostereo_add_band (c->kernel, &at[N_OUTPUTS + i],
+        i / c->config.bands, i % c->config.bands, NULL, error);
   return status == IMK_OK
              ? imk_photostereo_solve (c->kernel, &out, &summary, NULL, error)
              : status;
@@ -226,6 +323,7 @@ clear (void *data)
   free (c->normals);
   free (c->used);
   free (c->ties);
+  test_image_free (&c->mask);
 }
 
 const VariantKernel variants_photostereo = {

@@ -35,6 +35,23 @@ class Files(Photographs):
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "lacking", "--white", "white", "--set", "plane-z=3", code=2)
         self.assertIn("--set plane-z=3 changes how the lamps shine", err)
 
+    def test_directions_of_two_decimals(self):
+        """Which are up to 1 % from unit length, also behind names that end in numbers: photostereo reads them for --white too."""
+        self.take()
+        for i, light in enumerate(self.lights):
+            self.save(f"white/IMG_{i + 1}.png", np.full((HEIGHT, WIDTH, 3), round(65535 * 0.8 * light[2]), np.uint16))
+        with open(self.path("rounded.lp"), "w", encoding="utf-8") as file:
+            file.write(f"{LIGHTS}\n" + "".join(f"IMG_{i + 1}.png {x:.2f} {y:.2f} {z:.2f}\n" for i, (x, y, z) in enumerate(self.lights)))
+        self.assertGreater(np.abs(np.linalg.norm(np.round(self.lights, 2), axis=1) - 1).max(), 1e-3)
+        self.gst_imaging("photostereo", "photos", "rounded.lp", "-o", "out", "--white", "white")
+        self.assertLess(self.error("out")[0], 0.3)
+        names = [f"IMG 2024 05 {i + 10}" for i in range(LIGHTS)]
+        with open(self.path("names.lp"), "w", encoding="utf-8") as file:
+            file.write(f"{LIGHTS}\n" + "".join(f"{name} {abs(x):.2f} {abs(y) + 0.01:.2f} {z:.2f}\n" for name, (x, y, z) in zip(names, self.lights)))
+        lights = photographs.Lights(self.path("names.lp"))
+        self.assertEqual([name[0] for name in lights.names], names)
+        self.assertLess(np.abs(lights.values(np, range(LIGHTS))[0] - np.abs(self.lights)).max(), 0.03)
+
     def test_room_light_and_the_curve_of_srgb(self):
         for i, light in enumerate(self.lights):
             lit = 0.85 * photograph(light, self.normals, self.albedo) + 0.08
@@ -78,7 +95,7 @@ class Files(Photographs):
         with open(self.path("lights.json"), "w", encoding="utf-8") as file:
             json.dump({"lights": [{**view, "type": "SH"} for view in views]}, file)
         _out, err = self.gst_imaging("photostereo", "photos", "lights.json", "-o", "none", code=3)
-        self.assertIn("calibrate the lights as directions", err)
+        self.assertIn("Calibrate the lights as directions", err)
 
     def test_dome_files_and_the_layout_of_diligent(self):
         self.take("pages")

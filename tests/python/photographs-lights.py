@@ -299,7 +299,7 @@ class Lights(Photographs):
         circle = x[rest > 0].mean(), y[rest > 0].mean(), np.sqrt((rest > 0).sum() / np.pi)
         files, left = [self.path(f"ball/IMG_{i + 1}.png") for i in range(6)], []
         for camera in None, pinhole.Pinhole(np, 700, 800, size):
-            ball = lamps.Sphere(np, lights, size, 1, circle, camera)
+            ball = lamps.Sphere(np, lights, lamps.mean_distance(np, lights), size, 1, circle, camera)
             found, rests = lamps.measure(np, ball, files, photographs.Samples(files), 1)
             error = np.abs(found[:, 0] / found.mean() * gains.mean() / gains - 1).max()
             left.append((error, rests.max()))

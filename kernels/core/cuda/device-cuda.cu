@@ -119,7 +119,7 @@ device_context (int device, void **context, ImkError *error)
   if (driver ().retain (&retained, (CUdevice) device) != CUDA_SUCCESS ||
       driver ().push (retained) != CUDA_SUCCESS)
     return imk_error_set (error, IMK_ERROR_DEVICE,
-        "The primary context of CUDA device %d could not be had.", device);
+        "CUDA device %d gives no primary context.", device);
   /* The runtime takes the context that is current. */
   status = IMK_CUDA (error, cudaFree (nullptr));
   driver ().pop (&popped);

@@ -102,10 +102,15 @@ typedef enum Solver {
 static Solver
 solver_of (const ImkPhotostereoParams *p)
 {
-  return p->robust == IMK_PHOTOSTEREO_ROBUST_NONE    ? SOLVER_ALL
-         : p->robust == IMK_PHOTOSTEREO_ROBUST_HUBER ? SOLVER_HUBER
-         : p->readmit                                ? SOLVER_READMIT
-                                                     : SOLVER_DROP;
+  switch (p->robust) {
+  case IMK_PHOTOSTEREO_ROBUST_NONE:
+    return SOLVER_ALL;
+  case IMK_PHOTOSTEREO_ROBUST_HUBER:
+    return SOLVER_HUBER;
+  case IMK_PHOTOSTEREO_ROBUST_THRESHOLDS:
+    break;
+  }
+  return p->readmit ? SOLVER_READMIT : SOLVER_DROP;
 }
 
 /* ------------------------------------------------------------------------
@@ -303,9 +308,15 @@ static Sums
 sweep_lights (
     const Group *g, const Test *t, Solver solver, Reals round, Moments *m)
 {
-  return solver == SOLVER_ALL     ? sweep_scene (g, t, SOLVER_ALL, round, m)
-         : solver == SOLVER_HUBER ? sweep_scene (g, t, SOLVER_HUBER, round, m)
-         : solver == SOLVER_READMIT
-             ? sweep_scene (g, t, SOLVER_READMIT, round, m)
-             : sweep_scene (g, t, SOLVER_DROP, round, m);
+  switch (solver) {
+  case SOLVER_ALL:
+    return sweep_scene (g, t, SOLVER_ALL, round, m);
+  case SOLVER_HUBER:
+    return sweep_scene (g, t, SOLVER_HUBER, round, m);
+  case SOLVER_READMIT:
+    return sweep_scene (g, t, SOLVER_READMIT, round, m);
+  case SOLVER_DROP:
+    break;
+  }
+  return sweep_scene (g, t, SOLVER_DROP, round, m);
 }

@@ -119,10 +119,15 @@ enum Solver { READMIT, DROP, HUBER };
 static Solver
 solver_of (const ImkPhotostereoParams &p)
 {
-  if (p.robust == IMK_PHOTOSTEREO_ROBUST_HUBER)
+  switch (p.robust) {
+  case IMK_PHOTOSTEREO_ROBUST_NONE:
+    return READMIT; /* of one round */
+  case IMK_PHOTOSTEREO_ROBUST_HUBER:
     return HUBER;
-  return p.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p.readmit ? DROP
-                                                                     : READMIT;
+  case IMK_PHOTOSTEREO_ROBUST_THRESHOLDS:
+    break;
+  }
+  return p.readmit ? READMIT : DROP;
 }
 
 /* The light vector of one lamp at a pixel. */

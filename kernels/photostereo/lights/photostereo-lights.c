@@ -16,6 +16,9 @@ enum {
   MAX_COLUMNS = IMK_PHOTOSTEREO_MAX_BANDS, /* 6 of lights */
 };
 
+/* Directions are written with two decimals and more. */
+#define UNIT_TOLERANCE 0.01
+
 /* A file of lines. */
 typedef struct Reader {
   const char *at, *end;
@@ -244,20 +247,33 @@ count_numbers (
 static bool
 is_unit (const double v[3])
 {
-  return fabs (sqrt (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) - 1) <= 0.01;
+  return fabs (sqrt (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) - 1) <=
+         UNIT_TOLERANCE;
+}
+
+static bool
+is_digits (const Token *t)
+{
+  for (size_t i = 0; i < t->size; i++)
+    if (t->text[i] < '0' || t->text[i] > '9')
+      return false;
+  return true;
 }
 
 /* Names may end in numbers: "IMG 2024 05 17 x y z" is no "name x y z r g b". An
- * intensity is above 0, and where the last three numbers alone are unit vectors
- * it is these that are the directions.
+ * intensity is above 0. Where the last three numbers alone are unit vectors it
+ * is these that are the directions; and digits alone whose first number is the
+ * same in several lines are a date or a count: so many lamps of one x, all with
+ * y and z above 0, tell no normals.
  * Returns: 6 when all lines are "name x y z r g b", else 3; the caller reads
  * the lines again */
 static uint32_t
 lp_columns (Reader r)
 {
   Token tokens[MAX_TOKENS];
-  bool all_first = true, all_last = true;
-  uint32_t n;
+  bool all_first = true, all_last = true, is_named = true;
+  uint32_t n, n_lines = 0;
+  double number = 0;
 
   while (next_line (&r, tokens, &n)) {
     double v[6] = {0};
@@ -267,8 +283,12 @@ lp_columns (Reader r)
       return 3;
     all_first = all_first && is_unit (v);
     all_last = all_last && is_unit (v + 3);
+    for (uint32_t k = 4; k <= 6; k++)
+      is_named = is_named && is_digits (&tokens[n - k]);
+    is_named = is_named && (n_lines++ == 0 || v[0] == number);
+    number = v[0];
   }
-  return all_last && !all_first ? 3 : 6;
+  return (all_last && !all_first) || (is_named && n_lines > 1) ? 3 : 6;
 }
 
 static ImkStatus
@@ -297,6 +317,18 @@ parse_lp (Reader *r, uint32_t count, ImkPhotostereoLights *list)
   return status;
 }
 
+/* A name, and x, y, z behind it. */
+static bool
+is_named (const Reader *r, const Token *tokens, uint32_t n)
+{
+  Reader quiet = *r;
+  double v[6], first;
+
+  quiet.error = NULL;
+  return count_numbers (r, tokens, n, v) >= 3 &&
+         parse_number (&quiet, &tokens[0], &first) != IMK_OK;
+}
+
 static ImkStatus
 parse_text (Reader *r, ImkPhotostereoLights *list)
 {
@@ -318,6 +350,11 @@ parse_text (Reader *r, ImkPhotostereoLights *list)
             IMK_PHOTOSTEREO_MAX_LIGHTS);
       return parse_lp (r, (uint32_t) count, list);
     }
+    if (columns == 0 && n > 3 && is_named (r, tokens, n))
+      return imk_error_set (r->error, IMK_ERROR_FILE,
+          "%s, line %u: a list with names begins with a line that says how many "
+          "lights it has.",
+          r->name, r->line);
     if (n != 3 && n != 4 && n != 6)
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: %u words; a light is x y z, and may have an intensity "

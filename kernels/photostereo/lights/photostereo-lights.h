@@ -20,13 +20,10 @@ extern "C" {
  *   camera)
  * @x, @y, @z: its position in mm, or its direction seen from the object, of
  *   any length
- * @axis: where the lamp is aimed at, as a direction from the lamp; all zero
- *   for the centre of the working plane
  * @intensity: of red, green, blue, relative to 1; above 0
  * @n_bands: 0, or so many bands that @intensity is of instead */
 typedef struct ImkPhotostereoLight {
   double x, y, z;
-  double axis[3];
   double intensity[IMK_PHOTOSTEREO_MAX_BANDS];
   uint32_t n_bands;
 } ImkPhotostereoLight;

@@ -370,9 +370,9 @@ def tell_odd(made, odd, files):
 def with_intensities(np, made, options, files, lights, size):
     vectors = np.array([[light[name] for name in "xyz"] for light in lights])
     shown = lamps.files_for(options.card or options.matte, files, options.extension)
-    mm = options.mm_per_pixel or 1
-    surface = (lamps.Card(np, vectors, size, mm) if options.card
-               else lamps.Sphere(np, vectors, size, mm, options.matte_sphere, camera_of(np, options, size)))
+    mm, mean = options.mm_per_pixel or 1, lamps.mean_distance(np, vectors)
+    surface = (lamps.Card(np, vectors, mean, size, mm) if options.card
+               else lamps.Sphere(np, vectors, mean, size, mm, options.matte_sphere, camera_of(np, options, size)))
     gamma = min(photographs.gamma_of(path) for path in shown) if options.gamma is None else options.gamma
     intensities, left = lamps.measure(np, surface, shown, photographs.Samples(shown), gamma)
     show_intensities(np, made, surface, intensities, left, files)

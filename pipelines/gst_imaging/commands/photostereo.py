@@ -464,16 +464,16 @@ def tell_figures(made, told, misfits, n):
         report.figure("last change", told["change"], "degrees", about="mean angle to the result before the last pictures")
 
 
-def has_directions(np, photos, options):
+def has_directions(photos, options):
     """As photostereo decides it."""
     told = dict(word.split("=", 1) for word in options.set).get("light-units", "auto")
-    return told == "directions" or told == "auto" and not photos.lights.are_positions(np, [i for i, _path in photos.pairs])
+    return told == "directions" or told == "auto" and photos.lights.are_directions
 
 
 def show(np, photos, made, options, watch, quality):
     report, told = made.report, watch.progress[-1]
     tell_figures(made, told, watch.misfits, len(photos.pairs))
-    if has_directions(np, photos, options):
+    if has_directions(photos, options):
         report.not_checked(*DISTANCE, at_least=FAR, about=NOT_KNOWN)
     unit = options.unit
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]

@@ -33,8 +33,6 @@ def write(lights, chosen):
 def match(words, path, by_order, warn):
     """words: what was given for the pictures. Returns: the pictures, and the file of as many lights"""
     lights, files = photographs.Lights(path), stills(words)
-    if not lights.lines:
-        raise Failure(UNREADABLE, f"{path} has no lights.")
     if files is None:
         return words, path
     if not files:
