@@ -35,6 +35,36 @@ class Files(Photographs):
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "lacking", "--white", "white", "--set", "plane-z=3", code=2)
         self.assertIn("--set plane-z=3 changes how the lamps shine", err)
 
+    def test_white_frames_that_are_black_or_clipped(self):
+        self.take()
+        self.write_lp("lights.lp")
+        white = np.full((HEIGHT, WIDTH, 3), 40000, np.uint16)
+        for name, value, end in ("black", 0, 22), ("clipped", 65535, 22), ("none", 0, WIDTH), ("full", 65535, 70):
+            part = white.copy()
+            part[:, :end] = value
+            self.save(f"{name}.png", part)
+            for i in range(LIGHTS):
+                self.save(f"{name}/IMG_{i + 1}.png", part if i == 2 else white)
+        for words in (f"{name}{end}" for name in ("black", "clipped") for end in (".png", "")):
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", words + "-out", "--white", words)
+            self.assertIn("black or clipped at 20 % of the pixels", err)
+            mask = photographs.read(self.path(f"{words}-out/mask.png")).reshape(HEIGHT, WIDTH)
+            self.assertFalse(mask[:, :22].any())
+            self.assertTrue(mask[:, 22:].all())
+            if words.endswith(".png"):  # of which the mean counts
+                albedo = photographs.read(self.path(f"{words}-out/albedo.png"))[..., 0] / 65535
+                self.assertLess(np.abs(albedo - self.albedo)[:, 22:][self.inside[:, 22:]].max(), 0.01)
+        for words, sentence in (("none.png", "none.png is black or clipped at 100 %"), ("full.png", "full.png is black or clipped at 63.6 %"),
+                                ("none", "none/IMG_3.png at 100 %"), ("full", "full/IMG_3.png at 63.6 %")):
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "refused", "--white", words, code=3)
+            self.assertIn(sentence, err)
+            self.assertEqual(err.count("\n"), 1)
+        for name, values in ("grey", white[..., 0]), ("small", white[:9]), ("bytes", (white // 257).astype(np.uint8)):
+            self.save(f"{name}.png", values)
+            for role in "dark", "white":
+                _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "refused", f"--{role}", f"{name}.png", code=3)
+                self.assertRegex(err, f"{name}.png is .*, and the photographs are u16 110 x 90 with 3 channels")
+
     def test_room_light_and_the_curve_of_srgb(self):
         for i, light in enumerate(self.lights):
             lit = 0.85 * photograph(light, self.normals, self.albedo) + 0.08

@@ -131,7 +131,10 @@ def select_intensities(path, lights, chosen, to):
 
 def as_frame(np, path, samples, to):
     """Returns: the file of a dark or white frame as picturesrc plays it, which has an alpha where samples have 16 bits."""
-    values = samples.convert(np, path)
+    values, picture = samples.convert(np, path), samples.convert(np, samples.paths[0])
+    own, usual = (photographs.describe((library.type_name(np, array), array.shape)) for array in (values, picture))
+    if own != usual and values.dtype.kind == "u" and values.shape[1:] != picture.shape:  # one of each band
+        raise Failure(UNREADABLE, f"{path} is {own}, and the photographs are {usual}: they have to be of one kind.")
     if values.dtype != np.uint16 or values.ndim != 3 or values.shape[2] != 3:
         if samples.are_plain:
             return path
@@ -275,8 +278,9 @@ class Set:
         if self.intensities:
             select_intensities(self.intensities, self.lights, chosen, made.path("intensities.txt"))
             words.append(f"intensities-location={made.path('intensities.txt')}")
-        if self.mask:
-            np.save(made.path("mask.npy"), photographs.read_mask(np, self.mask, self.size))
+        if self.mask or self.sheets:
+            mask = photographs.read_mask(np, self.mask, self.size) if self.mask else np.ones(self.size, np.uint8)
+            np.save(made.path("mask.npy"), self.sheets.leave_out(np, mask, made.warn) if self.sheets else mask)
             words.append(f"mask-location={made.path('mask.npy')}")
         beside = () if self.sheets else (("dark", self.dark), ("white", self.white))
         words += [f"{name}-location={as_frame(np, path, self.samples, made.path(name + '.npy'))}"
@@ -408,7 +412,10 @@ def play_set(photos, made, words, watch):
     try:
         made.play(words, "pictures", len(files), watch.take, prepare=watch.prepare, warn=lambda sentence: made.warn(named(sentence, files)))
     except Failure as failure:
-        raise Failure(failure.code, named(str(failure), files)) from failure
+        sentence = named(str(failure), files)
+        if photos.white and sentence.startswith("The white frame is "):
+            raise Failure(UNREADABLE, sentence.replace("frame", f"frame {photos.white}", 1).replace("mask-location", "--mask")) from failure
+        raise Failure(failure.code, sentence) from failure
 
 
 def solve(np, photos, made, options):
