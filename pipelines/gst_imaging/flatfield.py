@@ -34,8 +34,8 @@ class FlatFields:
                 raise Failure(WRONG_USE, f"--set {word} changes how the lamps shine, which --white with a folder takes from the"
                                          " defaults: leave one of them out.")
         self.linear, self.mm = linear, options.mm_per_pixel
-        files, _beside = photographs.files_of(options.white, options.extension)
-        files += [path for name, path in _beside.items() if name != "dark"]
+        files, beside = photographs.files_of(options.white, options.extension, warn)
+        files += [path for name, paths in beside.items() if name != "dark" for path in paths]
         pairs = dict(photographs.match(photos.lights, files, options.by_order, warn)) if files else {}
         lacking = [os.path.basename(path) for i, path in photos.pairs if i not in pairs]
         if lacking:

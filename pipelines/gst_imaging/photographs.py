@@ -10,6 +10,8 @@ from .command import UNREADABLE, WRONG_USE, Failure
 
 CURL_BLOCK, FEWEST_BLOCKS = 4, 20  # pixels, whose noise is averaged; blocks
 BESIDE = "mask", "dark", "white"  # files that are found by their name
+MAX_TEXT = 16 << 20  # bytes of a file of lights, as of photostereo
+MAX_SHOWN = 60  # letters of a line in a sentence
 
 
 def stem(name):
@@ -23,13 +25,36 @@ def listed(names, most=5):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def lines_of(path):
-    """Returns: the lines of a text file without comments and empty ones. Names in it may be of any encoding"""
+def text_of(path):
+    """Returns: a text file. Names in it may be of any encoding"""
     try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            return [line for line in (line.split("#")[0].strip() for line in file.read().splitlines()) if line]
+        with open(path, "rb") as file:
+            data = file.read(MAX_TEXT + 1)
     except OSError as error:
         raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+    if len(data) > MAX_TEXT:
+        raise Failure(UNREADABLE, f"{path} has more than {MAX_TEXT >> 20} MiB, and is no list of lights.")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Failure(UNREADABLE, f"{path} is text in UTF-16. Save it as UTF-8, or as plain text.")
+    return data.decode("utf-8-sig", errors="surrogateescape")
+
+
+def numbered_lines(path):
+    """Generates the number and the text of each line of a file, without comments and empty lines."""
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        text = line.split("#")[0].strip()
+        if text:
+            yield number, text
+
+
+def lines_of(path):
+    return [text for _number, text in numbered_lines(path)]
+
+
+def shown(text):
+    """Returns: a line as a sentence may have it"""
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
 
 
 def extensions():
@@ -71,23 +96,49 @@ def doubt_of_curve(path):
     return ""
 
 
-def files_of(folder, extension=None):
-    """Returns: the pictures of a folder in natural order, and {name: path} of the files of BESIDE"""
+def files_of(folder, extension=None, warn=None):
+    """Returns: the pictures of a folder in natural order, and {name: paths} of the files of BESIDE"""
     try:
         names = sorted((name for name in os.listdir(folder) if not name.startswith(".")), key=library.natural)
     except OSError as error:
         raise Failure(UNREADABLE, f"{folder} cannot be read: {error.strerror}.") from error
-    known = {extension.lower().lstrip(".")} if extension else extensions()
+    readable = extensions()
+    known = {extension.lower().lstrip(".")} if extension else readable
     found, beside = [], {}
     for name in names:
         path, form = os.path.join(folder, name), os.path.splitext(name)[1][1:].lower()
-        if not os.path.isfile(path):
+        is_beside = stem(name) in BESIDE and form in readable
+        if os.path.isdir(path) or not is_beside and form not in known:
             continue
-        if stem(name) in BESIDE and form in extensions():
-            beside.setdefault(stem(name), path)
-        elif form in known:
+        if not os.path.isfile(path):
+            if warn:
+                warn(f"{name} is a pipe, a device or a broken link. It is not used.")
+        elif is_beside:
+            beside.setdefault(stem(name), []).append(path)
+        else:
             found.append(path)
     return found, beside
+
+
+def only(beside, name, folder):
+    """Returns: the file of this name of files_of(), or None"""
+    paths = beside.get(name, [])
+    if len(paths) > 1:
+        raise Failure(WRONG_USE, f"{folder} has {len(paths)} files that are called {name}, {listed(map(os.path.basename, paths))}: name the one to"
+                                 f" use with --{name}.")
+    return paths[0] if paths else None
+
+
+def check_different(entries, folder, warn):
+    """Tells of photographs that are one file under two names. entries: of the inputs of a report"""
+    by_hash = collections.defaultdict(list)
+    for entry in entries:
+        by_hash[entry["sha256"]].append(os.path.basename(entry["path"]))
+    if len(by_hash) == 1:
+        raise Failure(UNREADABLE, f"All {len(entries)} photographs of {folder} are the same picture. Copy those of each light again.")
+    for names in by_hash.values():
+        if len(names) > 1:
+            warn(f"{listed(names)} are the same picture, and have lights of their own, so that all but one are wrong. Copy them again, or leave them out.")
 
 
 def curl(np, normals):
@@ -124,12 +175,9 @@ class Lights:
 
     def __init__(self, path):
         self.path, self.form, self.names = path, os.path.splitext(path)[1][1:].lower(), None
-        try:
-            with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-                text = file.read()
-        except OSError as error:
-            raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
-        if text.lstrip().startswith("{"):
+        text = text_of(path)
+        self.is_json = text.lstrip().startswith("{")
+        if self.is_json:
             self.read_json(text)
         else:
             self.read_lines(text)
@@ -161,7 +209,9 @@ class Lights:
             self.lines = list(self.dome[keys.get(self.dome.get("lightConfiguration"), "directions")])
             images = self.dome.get("images") or []
             self.form = "dome"
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except LookupError as error:
+            raise Failure(UNREADABLE, f"{self.path} is no .dome file: it has no {error}.") from error
+        except (AttributeError, TypeError, ValueError) as error:
             raise Failure(UNREADABLE, f"{self.path} is no .dome file: {type(error).__name__}: {error}.") from error
         names = [image.get("filename", "") if isinstance(image, dict) else str(image) for image in images]
         self.names = [[name] for name in names] if len(names) == len(self.lines) else None
@@ -194,7 +244,7 @@ class Lights:
                 raise Failure(UNREADABLE, f"{self.path}, line {number}: a list with names begins with a line that says how many lights it has,"
                                           f" {sum(map(bool, lines))} here.")
             if fields and not all(are_numbers[-3:]) or not first and 0 < len(fields) < 3:
-                raise Failure(UNREADABLE, f'{self.path}, line {number}: "{line}" does not end in three numbers x y z, with points as decimal signs.')
+                raise Failure(UNREADABLE, f'{self.path}, line {number}: "{shown(line)}" does not end in three numbers x y z, with points as decimal signs.')
             first = first and not fields
 
     def names_beside(self):
@@ -225,6 +275,13 @@ class Lights:
             table = np.array([row[-3:] for row in rows], float)
         colours = table[:, 3:] if table.shape[1] > 3 else np.ones((len(rows), 1))
         return table[:, :3], np.broadcast_to(colours[:, :3] if colours.shape[1] != 2 else colours[:, :1], (len(rows), 3))
+
+    def place(self, number):
+        """Returns: in words where light `number` stands in the file"""
+        if self.is_json:
+            return f"{self.path}, light {number + 1}"
+        numbers = [line for line, _text in numbered_lines(self.path)][-len(self.lines):]
+        return f"{self.path}, line {numbers[number]}"
 
     def mm_per_pixel(self, width):
         """Returns: of pictures this wide, where a .dome file has their width in mm; else None"""
@@ -355,6 +412,7 @@ def same_kind(pairs, warn):
             kind = arrays.kind(path)
             if len(kind[1]) > 3 or kind[1][2:] > (4,):
                 raise Failure(UNREADABLE, f"{path} holds {kind[1][0]} pictures, and a photograph is one: write each to a file of its own.")
+            check_channels(path, kind[1])
             kinds[path] = kind
         except Failure as failure:
             warn(f"{failure} It is not used.")
@@ -369,6 +427,18 @@ def same_kind(pairs, warn):
         differ = "1 picture differs" if len(others) == 1 else f"{len(others)} pictures differ"
         warn(f"{differ} from the others, which are {describe(usual)}, and {'is' if len(others) == 1 else 'are'} not used: {listed(words)}.")
     return [pair for pair in pairs if kinds.get(pair[1]) == usual], usual[1][:2]
+
+
+def check_channels(path, shape):
+    """Fails for what no video holds, and for an animation."""
+    if shape[2:] == (2,):
+        raise Failure(UNREADABLE, f"{path} is grey with alpha. Save it without alpha.")
+    if shape[2:] == (4,) and path.lower().endswith((".jpg", ".jpeg", ".jpe")):
+        raise Failure(UNREADABLE, f"{path} is CMYK. Save it as RGB.")
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    if head.startswith(b"\x89PNG") and b"acTL" in head.split(b"IDAT")[0]:
+        raise Failure(UNREADABLE, f"{path} is animated, and a photograph is one picture: write each to a file of its own.")
 
 
 def without_damaged(paths, warn):

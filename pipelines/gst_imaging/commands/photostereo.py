@@ -32,6 +32,7 @@ RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
 # Properties that no --set may change, and what changes them.
 OWN = {"name": "", "normal-encoding": "", "lights-location": "", "mm-per-pixel": ", by --mm-per-pixel", "gamma": ", by --gamma",
        "curve": ", by --curve", "mask-location": ", by --mask", "dark-location": ", by --dark", "white-location": ", by --white",
+       "window": ": all pictures are one set", "set-size": ": all pictures are one set", "stop-below": ": all pictures are used",
        "intensities-location": ", by --intensities", "method": ", by --integration", "stiffness": ", by --stiffness", "mesh-location": ""}
 DOWN = "y-axis=down"  # of photostereo, for normals as DirectX has them
 LENS = "focal-length-mm", "sensor-width-mm"  # of photostereo and normalintegrate, by one --set
@@ -44,6 +45,7 @@ FAR = 10  # times the object, of lamps whose directions are the same all over it
 DISTANCE = "distance of the lamps", "times the object"
 NOT_KNOWN = ("the light file has directions, which are right only for lamps farther away. Nearer lamps bend the heights, and no other limit shows it."
              " Positions in mm are right at any distance: gst-imaging lights --distance-mm makes them of the length of a string")
+BRIGHTEST = 20  # mean intensity, beyond which an albedo of 16 bits has few levels
 UPDATES = 8  # results on the way, for the plot of convergence
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
 
@@ -161,12 +163,12 @@ class Set:
     """The photographs of one folder, and what was found beside them."""
 
     def __init__(self, folder, lights, options, made):
-        files, beside = photographs.files_of(folder, options.extension)
+        files, beside = photographs.files_of(folder, options.extension, made.warn)
         if not files:
             raise Failure(UNREADABLE, f"{folder} has no pictures{f' {options.extension}' if options.extension else ''}.")
         self.lights = photographs.Lights(lights or find_lights(folder))
         intensities = os.path.join(folder, "light_intensities.txt")
-        self.mask, self.dark = options.mask or beside.get("mask"), options.dark or beside.get("dark")
+        self.mask, self.dark = (getattr(options, name) or photographs.only(beside, name, folder) for name in ("mask", "dark"))
         self.white = None if options.white and os.path.isdir(options.white) else options.white
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.folder, self.sheets = folder, None
@@ -260,12 +262,28 @@ class Set:
         if options.chart:
             made.input(options.chart, "chart")
         made.input(self.lights.path, "lights")
-        for _i, path in self.pairs:
-            made.input(path, "picture")
+        pictures = [made.input(path, "picture") for _i, path in self.pairs]
+        photographs.check_different(pictures, self.folder, made.warn)
         made.setting("gamma", self.gamma, 1)
         made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel if options.unit == "mm" else None, unit="mm")
         made.setting("chart-mm", options.chart_mm and "{:g}x{:g}".format(*options.chart_mm), unit="mm")
+
+    def in_own_files(self, made, sentence):
+        """Returns: a sentence of photostereo, which gets the lines of lights with a picture, with the user's files and their lines"""
+        def own_light(found):
+            return self.lights.path if self.lights.form == "dome" else self.lights.place(self.pairs[int(found[1]) - 1 - (self.lights.form == "lp")][0])
+
+        def own_intensity(found):
+            numbers = [number for number, _text in photographs.numbered_lines(self.intensities)]
+            return f"{self.intensities}, line {numbers[self.pairs[int(found[1]) - 1][0]]}"
+
+        for folder in made.folder, made.target:
+            lights, intensities = (os.path.join(folder, name) for name in (f"lights.{self.lights.form}", "intensities.txt"))
+            sentence = re.sub(re.escape(lights) + r", line (\d+)", own_light, sentence).replace(lights, self.lights.path)
+            if self.intensities:
+                sentence = re.sub(re.escape(intensities) + r", line (\d+)", own_intensity, sentence).replace(intensities, self.intensities)
+        return sentence
 
     def words(self, np, made, options):
         """Returns: arguments of photostereo"""
@@ -409,10 +427,13 @@ def named(sentence, files):
 def play_set(photos, made, words, watch):
     """Plays the set; its warnings and errors name photographs."""
     files = [path for _i, path in photos.pairs]
+    def told(sentence):
+        return photos.in_own_files(made, named(sentence, files))
+
     try:
-        made.play(words, "pictures", len(files), watch.take, prepare=watch.prepare, warn=lambda sentence: made.warn(named(sentence, files)))
+        made.play(words, "pictures", len(files), watch.take, prepare=watch.prepare, warn=lambda sentence: made.warn(told(sentence)))
     except Failure as failure:
-        sentence = named(str(failure), files)
+        sentence = told(str(failure))
         if photos.white and sentence.startswith("The white frame is "):
             raise Failure(UNREADABLE, sentence.replace("frame", f"frame {photos.white}", 1).replace("mask-location", "--mask")) from failure
         raise Failure(failure.code, sentence) from failure
@@ -498,6 +519,10 @@ def show(np, photos, made, options, watch, quality):
     albedo = photographs.read(made.path("albedo.png")).astype(np.float32) / 65535
     albedo = albedo[..., :3] if albedo.ndim == 3 else albedo
     clipped = (albedo.reshape(*photos.size, -1).max(-1) >= 1)[solved].mean() if solved.any() else float("nan")
+    intensity = float(photos.read_intensities(np, [i for i, _path in photos.pairs]).mean())
+    if intensity > BRIGHTEST:
+        made.warn(f"The intensities of the lights are {intensity:.4g} on average, so that albedo.png is dark and has about {65535 / intensity:.0f} levels."
+                  f" Divide them by {intensity:.4g}: their mean should be near 1.")
     if not solved.any():
         made.nothing = "No pixel has a normal: the photographs are too dark or clipped, or the mask leaves nothing."
     report.figure("albedo beyond 1", float(clipped), at_most=0.02, about="part of the pixels, cut off in albedo.png."
@@ -551,6 +576,8 @@ def write_page(np, photos, made, options):
 
 
 def check_options(given):
+    if given.mm_per_pixel == 0:
+        raise Failure(WRONG_USE, "--mm-per-pixel is 0; it has to be above 0. Leave it out where the scale is not known.")
     if given.title and not given.web:
         raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
     if given.title and not given.title.isprintable():
