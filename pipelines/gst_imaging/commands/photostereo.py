@@ -38,7 +38,8 @@ DOWN = "y-axis=down"  # of photostereo, for normals as DirectX has them
 LENS = "focal-length-mm", "sensor-width-mm"  # of photostereo and normalintegrate, by one --set
 # What sentences of photostereo advise, as it is written here.
 IN_OPTIONS = {"Correct it, or leave it out.": "Correct it, or leave it out with --leave-out NAME.", "Set mm-per-pixel;": "Give --mm-per-pixel;",
-              "or set light-units=": "or give --set light-units=", "set bit-depth=": "give --set bit-depth="}
+              "or set light-units=": "or give --set light-units=", "set bit-depth=": "give --set bit-depth=", "leave out by mask-location": "leave out by --mask",
+              "white-location is": "The white frame is"}
 METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
            **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
 FAR = 10  # times the object, of lamps whose directions are the same all over it
@@ -427,6 +428,7 @@ def named(sentence, files):
 def play_set(photos, made, words, watch):
     """Plays the set; its warnings and errors name photographs."""
     files = [path for _i, path in photos.pairs]
+
     def told(sentence):
         return photos.in_own_files(made, named(sentence, files))
 
@@ -435,7 +437,7 @@ def play_set(photos, made, words, watch):
     except Failure as failure:
         sentence = told(str(failure))
         if photos.white and sentence.startswith("The white frame is "):
-            raise Failure(UNREADABLE, sentence.replace("frame", f"frame {photos.white}", 1).replace("mask-location", "--mask")) from failure
+            raise Failure(UNREADABLE, sentence.replace("frame", f"frame {photos.white}", 1)) from failure
         raise Failure(failure.code, sentence) from failure
 
 
