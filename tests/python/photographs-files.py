@@ -57,6 +57,11 @@ class Files(Photographs):
             if words.endswith(".png"):  # of which the mean counts
                 albedo = photographs.read(self.path(f"{words}-out/albedo.png"))[..., 0] / 65535
                 self.assertLess(np.abs(albedo - self.albedo)[:, 22:][self.inside[:, 22:]].max(), 0.01)
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "textures", "--white", "black.png", "--rti")
+        with open(self.path("textures/rti/object.ptm"), "rb") as file:
+            lines = [file.readline() for _line in range(6)]
+            codes = np.frombuffer(file.read(6 * WIDTH * HEIGHT), np.uint8).reshape(HEIGHT, WIDTH, 6)
+        self.assertTrue((codes[:, :22] == np.array(lines[5].split(), float)).all())  # which are 0
         for words, sentence in (("none.png", "none.png is black or clipped at 100 %"), ("full.png", "full.png is black or clipped at 63.6 %"),
                                 ("none", "none/IMG_3.png at 100 %"), ("full", "full/IMG_3.png at 63.6 %")):
             _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "refused", "--white", words, code=3)
