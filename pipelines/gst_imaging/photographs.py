@@ -33,7 +33,7 @@ def text_of(path):
     except OSError as error:
         raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
     if len(data) > MAX_TEXT:
-        raise Failure(UNREADABLE, f"{path} has more than {MAX_TEXT >> 20} MiB, and is no list of lights.")
+        raise Failure(UNREADABLE, f"{path} has {os.path.getsize(path)} bytes; a list of lights has {MAX_TEXT} at most.")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Failure(UNREADABLE, f"{path} is text in UTF-16. Save it as UTF-8, or as plain text.")
     return data.decode("utf-8-sig", errors="surrogateescape")

@@ -136,13 +136,13 @@ class Files(Photographs):
         with open(self.path("lights.lp"), "rb") as file:
             text = file.read()
         for name, data, sentence in (
-                ("wide.lp", text.decode().encode("utf-16"), "wide.lp is text in UTF-16"), ("long.lp", b"a" * 100000, 'line 1: "' + "a" * 60 + '..."'),
-                ("empty.dome", b"{}", "empty.dome is no .dome file: it has no 'directions'"), ("huge.lp", b"", "huge.lp has more than 16 MiB")):
+                ("wide.lp", text.decode().encode("utf-16"), "wide.lp is text in UTF-16"), ("long.lp", b"a" * 100000, 'long.lp, line 1: "aaaa'),
+                ("empty.dome", b"{}", "empty.dome .*has no .*directions"), ("huge.lp", b"", "huge.lp.* has 21474836480 bytes")):
             with open(self.path(name), "wb") as file:
                 file.write(data)
                 file.truncate(20 << 30) if not data else None
             _out, err = self.gst_imaging("photostereo", "photos", name, "-o", "out", code=3)
-            self.assertIn(sentence, err)
+            self.assertRegex(err, sentence)
             self.assertLess(len(err), 300)
 
     def test_properties_that_would_be_no_result(self):
