@@ -273,6 +273,20 @@ warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
+static void
+warn_of_white (GstPhotoStereo *self)
+{
+  gdouble share = imk_photostereo_unmeasured (self->kernel);
+
+  if (share > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("white-location is black or clipped at %.3g %% of the pixels, which "
+         "are not solved. Expose the white sheet so that it is neither black nor "
+         "clipped, or leave out by mask-location what is not the object.",
+            100 * share),
+        (NULL));
+}
+
 /* Returns: bytes; IMK_MEMORY is what a batch of several jobs allots to one */
 static guint64
 host_memory (void)
@@ -417,6 +431,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     warn_of_lights (self, &c);
     warn_of_back_light (self, &c);
     warn_of_scale (self, &c);
+    warn_of_white (self);
   }
   imk_photostereo_lights_clear (&lights);
   return status;

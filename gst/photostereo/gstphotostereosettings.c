@@ -213,7 +213,8 @@ static const GstImagingSetting settings[] = {
     NEW (PATH, "white-location", white, gst_photo_stereo_load_white,
         (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file with a picture of a white plane, in the formats of "
-        "dark-location. Samples are divided by it and multiplied by its mean"),
+        "dark-location. Samples are divided by it and multiplied by its mean. "
+        "Pixels where it is black or clipped are not solved"),
     NEW (PATH, "mask-location", mask, gst_photo_stereo_load_mask,
         (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file [height, width] of u8 or bool. Pixels that are 0 there are "

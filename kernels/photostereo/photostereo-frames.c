@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the pixels, in which a white frame may lack a measurement. */
+#define MAX_UNMEASURED 0.5
+
 void
 imk_photostereo_frames_clear (ImkPhotostereoFrames *f)
 {
@@ -30,11 +33,20 @@ decode (const ImkPhotostereoPlan *p, uint32_t sample)
   return p->table ? p->table[sample] : (float) sample * p->unit;
 }
 
+/* Returns: NaN where the sample measures nothing, black or clipped */
+static float
+decode_white (const ImkPhotostereoPlan *p, uint32_t sample)
+{
+  return sample > 0 && sample < p->saturation ? decode (p, sample) : NAN;
+}
+
+typedef float (*Decode) (const ImkPhotostereoPlan *p, uint32_t sample);
+
 /* A mosaic that is interpolated has its calibration interpolated likewise:
  * the mean of the sites of the colour in 3x3 pixels. */
 static float
 calibration_at (const ImkPhotostereoPlan *p, const ImkImage *image, uint32_t x,
-    uint32_t y, uint32_t plane)
+    uint32_t y, uint32_t plane, Decode value_of)
 {
   float sum = 0;
   uint32_t n = 0;
@@ -42,18 +54,19 @@ calibration_at (const ImkPhotostereoPlan *p, const ImkImage *image, uint32_t x,
   if (image->height > p->height) /* all bands */
     y += plane * p->height;
   if (!p->interpolate)
-    return decode (p, sample_at (image, x, y, p->colours[plane]));
+    return value_of (p, sample_at (image, x, y, p->colours[plane]));
   for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < p->height; v++)
     for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < p->width; u++)
       if (p->site[2 * (v & 1) + (u & 1)] == plane) {
-        sum += decode (p, sample_at (image, u, v, 0));
+        sum += value_of (p, sample_at (image, u, v, 0));
         n++;
       }
   return n ? sum / (float) n : 0;
 }
 
 static float *
-decode_frame (const ImkPhotostereoPlan *p, const ImkImage *image)
+decode_frame (
+    const ImkPhotostereoPlan *p, const ImkImage *image, Decode value_of)
 {
   float *values =
       calloc ((size_t) p->width * p->height * p->n_planes, sizeof (*values));
@@ -62,38 +75,74 @@ decode_frame (const ImkPhotostereoPlan *p, const ImkImage *image)
   for (uint32_t plane = 0; values && plane < p->n_planes; plane++)
     for (uint32_t y = 0; y < p->height; y++)
       for (uint32_t x = 0; x < p->width; x++)
-        *to++ = calibration_at (p, image, x, y, plane);
+        *to++ = calibration_at (p, image, x, y, plane, value_of);
   return values;
 }
 
-/* @white becomes the mean over it, for each colour; a pixel that saw nothing
- * keeps its value. */
+/* Returns: the colour of value @i of a frame in planes */
+static uint32_t
+colour_at (const ImkPhotostereoPlan *p, size_t i)
+{
+  size_t n = (size_t) p->width * p->height;
+  uint32_t x = (uint32_t) (i % n % p->width);
+  uint32_t y = (uint32_t) (i % n / p->width);
+
+  return p->mosaic ? p->site[2 * (y & 1) + (x & 1)] : (uint32_t) (i / n);
+}
+
+/* @white becomes the mean over it, for each colour; 0 where it measured
+ * nothing. */
 static void
 invert_white (const ImkPhotostereoPlan *p, float *white, const float *dark)
 {
-  size_t n = (size_t) p->width * p->height;
+  size_t n = (size_t) p->width * p->height * p->n_planes;
   double sum[IMK_PHOTOSTEREO_MAX_PLANES] = {0};
   uint64_t count[IMK_PHOTOSTEREO_MAX_PLANES] = {0};
 
-  for (size_t i = 0; i < n * p->n_planes; i++) {
-    uint32_t x = (uint32_t) (i % n % p->width);
-    uint32_t y = (uint32_t) (i % n / p->width);
-    uint32_t colour =
-        p->mosaic ? p->site[2 * (y & 1) + (x & 1)] : (uint32_t) (i / n);
+  for (size_t i = 0; i < n; i++) {
+    uint32_t colour = colour_at (p, i);
 
-    white[i] = fmaxf (white[i] - (dark ? dark[i] : 0), 0);
+    white[i] = fmaxf (white[i] - (dark ? dark[i] : 0), 0); /* 0 for NaN, too */
     sum[colour] += white[i];
-    count[colour]++;
+    count[colour] += white[i] > 0;
   }
-  for (size_t i = 0; i < n * p->n_planes; i++) {
-    uint32_t x = (uint32_t) (i % n % p->width);
-    uint32_t y = (uint32_t) (i % n / p->width);
-    uint32_t colour =
-        p->mosaic ? p->site[2 * (y & 1) + (x & 1)] : (uint32_t) (i / n);
-    double mean = sum[colour] / (double) count[colour];
+  for (size_t i = 0; i < n; i++) {
+    uint32_t colour = colour_at (p, i);
 
-    white[i] = white[i] > 0 ? (float) (mean / white[i]) : 1;
+    if (white[i] > 0)
+      white[i] = (float) (sum[colour] / (double) count[colour] / white[i]);
   }
+}
+
+/* A pixel that the white frame does not measure is none of the mask.
+ * Returns: which part of the mask these are */
+static double
+mask_unmeasured (const ImkPhotostereoPlan *p, const float *white, uint8_t *mask)
+{
+  size_t n = (size_t) p->width * p->height;
+  uint64_t n_pixels = 0, n_unmeasured = 0;
+
+  for (size_t i = 0; i < n; i++)
+    n_pixels += mask[i] != 0;
+  for (size_t i = 0; i < n * p->n_planes; i++)
+    if (!(white[i] > 0) && mask[i % n]) {
+      mask[i % n] = 0;
+      n_unmeasured++;
+    }
+  return n_pixels ? (double) n_unmeasured / (double) n_pixels : 0;
+}
+
+static ImkStatus
+check_white (double unmeasured, ImkError *error)
+{
+  return unmeasured <= MAX_UNMEASURED
+             ? IMK_OK
+             : imk_error_set (error, IMK_ERROR_IMAGE,
+                   "The white frame is black or clipped at %.3g %% of the "
+                   "pixels, where nothing can be divided by it. Take it again, "
+                   "exposed so that the sheet is neither black nor clipped; or "
+                   "leave out by mask-location what is not the object.",
+                   100 * unmeasured);
 }
 
 /* @v: 0 to 1 */
@@ -116,11 +165,15 @@ make_table (const ImkPhotostereoConfig *c)
   return table;
 }
 
+/* Returns: all pixels without a @mask */
 static uint8_t *
-pack_mask (const ImkImage *mask)
+pack_mask (const ImkPhotostereoPlan *p, const ImkImage *mask)
 {
-  uint8_t *packed = malloc ((size_t) mask->width * mask->height);
+  size_t n = (size_t) p->width * p->height;
+  uint8_t *packed = malloc (n);
 
+  if (packed && !mask)
+    return memset (packed, 1, n);
   for (uint32_t y = 0; packed && y < mask->height; y++)
     memcpy (packed + (size_t) y * mask->width,
         (const uint8_t *) mask->data + y * mask->stride, mask->width);
@@ -136,16 +189,21 @@ imk_photostereo_read_frames (const ImkPhotostereoConfig *c,
   if (c->gamma != 1.0 || c->curve != IMK_PHOTOSTEREO_CURVE_GAMMA)
     ok = (p->table = f->table = make_table (c)) != NULL;
   if (ok && c->dark)
-    ok = (p->dark = f->dark = decode_frame (p, c->dark)) != NULL;
+    ok = (p->dark = f->dark = decode_frame (p, c->dark, decode)) != NULL;
   if (ok && c->white)
-    ok = (p->white = f->white = decode_frame (p, c->white)) != NULL;
-  if (ok && c->mask)
-    ok = (p->mask = f->mask = pack_mask (c->mask)) != NULL;
+    ok = (p->white = f->white = decode_frame (p, c->white, decode_white)) !=
+         NULL;
+  if (ok && (c->mask || c->white))
+    ok = (p->mask = f->mask = pack_mask (p, c->mask)) != NULL;
   if (!ok)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the calibration of %ux%u pixels.", c->width,
         c->height);
-  if (f->white)
+  if (f->white) {
     invert_white (p, f->white, f->dark);
-  return IMK_OK;
+    f->unmeasured = mask_unmeasured (p, f->white, f->mask);
+  }
+  if (!c->mask && f->unmeasured == 0)
+    p->mask = NULL;
+  return check_white (f->unmeasured, error);
 }

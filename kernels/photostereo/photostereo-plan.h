@@ -52,6 +52,7 @@ void imk_photostereo_light_vector (const ImkPhotostereoPlan *plan,
 typedef struct ImkPhotostereoFrames {
   float *table, *dark, *white;
   uint8_t *mask;
+  double unmeasured; /* see imk_photostereo_unmeasured () */
 } ImkPhotostereoFrames;
 
 /* Fills @frames and those members of @plan that point to them. After a failure,

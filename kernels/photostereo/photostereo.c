@@ -21,6 +21,7 @@ struct ImkPhotostereo {
   bool *present;   /* [light] all bands were added */
   uint32_t *bands; /* [light] one bit for each added band */
   uint32_t n_added, n_complete;
+  double unmeasured;
   bool has_solved; /* in this set */
   uint32_t *lights;
   ImkPhotostereoRow *rows;
@@ -101,6 +102,7 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lights.", c->n_lights);
   status = imk_photostereo_read_frames (c, &s->plan, &frames, error);
+  s->unmeasured = frames.unmeasured;
   if (status == IMK_OK && !s->plan.constant) {
     s->probes = imk_photostereo_probes_new (&s->plan);
     if (!s->probes)
@@ -262,6 +264,12 @@ uint32_t
 imk_photostereo_n_complete (const ImkPhotostereo *self)
 {
   return self->n_complete;
+}
+
+double
+imk_photostereo_unmeasured (const ImkPhotostereo *self)
+{
+  return self->unmeasured;
 }
 
 /* An output of f32 with @channels, or encoded in u8 or u16. */

@@ -134,7 +134,8 @@ typedef enum ImkPhotostereoCurve {
  *   @bands, one picture for all, or one each: all in one image of @bands times
  *   @height rows
  * @white: NULL or a picture of a white plane, likewise; samples are divided by
- *   it and multiplied by its mean, for each colour
+ *   it and multiplied by its mean, for each colour. Pixels where it is black or
+ *   clipped are not solved, see imk_photostereo_unmeasured ()
  * @mask: NULL or u8, 1 channel, 0 where nothing is to be solved
  *   (@dark, @white and @mask are read by imk_photostereo_new () only)
  * @n_lights, @lights: 1..IMK_PHOTOSTEREO_MAX_LIGHTS; read during the call
@@ -383,6 +384,11 @@ IMK_API uint32_t imk_photostereo_n_added (const ImkPhotostereo *self);
 
 /* Returns: of how many lights, with all their bands */
 IMK_API uint32_t imk_photostereo_n_complete (const ImkPhotostereo *self);
+
+/* Returns: which part of the pixels of the mask are not solved because the
+ * white frame is black or clipped there, in any colour or band. Above a half,
+ * imk_photostereo_new () fails */
+IMK_API double imk_photostereo_unmeasured (const ImkPhotostereo *self);
 
 /**
  * imk_photostereo_solve: (from the pictures that are there)

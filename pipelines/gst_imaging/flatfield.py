@@ -9,6 +9,7 @@ from .command import UNREADABLE, WRONG_USE, Failure
 
 # of photostereo, that would change the light vector; here it is that of the defaults
 GEOMETRY = ("light-model", "light-units", "led-lobe", "plane-z", "centre-x", "centre-y")
+MAX_UNMEASURED = 0.5  # of the pixels of the mask, as of photostereo's white frame
 
 
 def sheet(np, vector, mean, size, mm_per_pixel):
@@ -33,8 +34,8 @@ class FlatFields:
                 raise Failure(WRONG_USE, f"--set {word} changes how the lamps shine, which --white with a folder takes from the"
                                          " defaults: leave one of them out.")
         self.linear, self.mm = linear, options.mm_per_pixel
-        files, _beside = photographs.files_of(options.white, options.extension)
-        files += [path for name, path in _beside.items() if name != "dark"]
+        files, beside = photographs.files_of(options.white, options.extension, warn)
+        files += [path for name, paths in beside.items() if name != "dark" for path in paths]
         pairs = dict(photographs.match(photos.lights, files, options.by_order, warn)) if files else {}
         lacking = [os.path.basename(path) for i, path in photos.pairs if i not in pairs]
         if lacking:
@@ -52,6 +53,24 @@ class FlatFields:
         for path in self.white:
             made.input(path, "white")
 
+    def measure(self, np, i, white, below):
+        """Adds the pixels where the sheet is black or clipped to those that are not solved."""
+        lacking = (white == 0) | (white >= np.iinfo(white.dtype).max) | (below <= 1e-4)
+        lacking = lacking.any(-1) if lacking.ndim == 3 else lacking
+        self.unmeasured = lacking if self.unmeasured is None else self.unmeasured | lacking
+        self.worst = max(self.worst, (lacking.mean(), self.white[i]))
+
+    def leave_out(self, np, mask, warn):
+        """mask: u8 [height, width]. Returns: the same, 0 where a sheet measured nothing"""
+        share = self.unmeasured[mask != 0].mean()
+        where = (f"The white sheets are black or clipped at {100 * share:.3g} % of the pixels, {self.worst[1]} at {100 * self.worst[0]:.3g} %."
+                 " {} Expose the sheets so that they are neither black nor clipped, or leave out by --mask what is not the object.")
+        if share > MAX_UNMEASURED:
+            raise Failure(UNREADABLE, where.format("Nothing can be divided by them there."))
+        if share > 0:
+            warn(where.format("These pixels are not solved."))
+        return mask * ~self.unmeasured
+
     def divide(self, np, i, dark, vector, mean, intensity):
         """Returns: u16; 65535 is clipped"""
         path = self.photos.pairs[i][1]
@@ -61,6 +80,7 @@ class FlatFields:
         if white.shape != values.shape:
             raise Failure(UNREADABLE, f"{self.white[i]} is {list(white.shape)} and {path} {list(values.shape)}: they have to be of one kind.")
         below = np.maximum(self.linear(white) - dark, 0)
+        self.measure(np, i, white, below)
         plane = sheet(np, vector, mean, values.shape[:2], self.mm) * np.ones(values.shape[:2])
         if values.ndim == 3:
             plane = plane[..., None] * intensity
@@ -75,6 +95,7 @@ class FlatFields:
         vectors, mean = self.photos.lights.values(np, chosen)[0], self.photos.lights.mean_distance(np, chosen)
         intensities = self.photos.read_intensities(np, chosen)
         dark = self.linear(self.raw.integers(np, self.photos.dark)) if self.photos.dark else 0
+        self.unmeasured, self.worst = None, (0, "")
         for i in range(len(chosen)):
             np.save(made.path(f"picture{i}.npy"), self.divide(np, i, dark, vectors[i], mean, intensities[i]))
         made.report.fact("white sheets", f"{len(chosen)}, one for each light; an albedo of 1 is that of the sheet")

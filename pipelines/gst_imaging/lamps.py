@@ -103,7 +103,7 @@ def files_for(folder, names, extension):
         raise absent(folder, f"{folder} is no folder.")
     files, beside = photographs.files_of(folder, extension)
     by_stem = {}
-    for path in [*files, *beside.values()]:
+    for path in [*files, *sum(beside.values(), [])]:
         by_stem.setdefault(photographs.stem(path), []).append(path)
     lacking = [os.path.basename(name) for name in names if photographs.stem(name) not in by_stem]
     if lacking:

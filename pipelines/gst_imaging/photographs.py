@@ -23,13 +23,24 @@ def listed(names, most=5):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def load_text(path):
+    """Returns: the bytes of a list of lights or of numbers"""
+    content = library.load_text(path)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Failure(UNREADABLE, f"{path} is text in UTF-16. Save it as UTF-8, or as plain text.")
+    return content
+
+
+def numbered_lines(path):
+    """Generates the number and the text of each line of a file, without comments and empty lines. Names may be of any encoding"""
+    for number, line in enumerate(load_text(path).decode("utf-8-sig", "surrogateescape").splitlines(), 1):
+        text = line.split("#")[0].strip()
+        if text:
+            yield number, text
+
+
 def lines_of(path):
-    """Returns: the lines of a text file without comments and empty ones. Names in it may be of any encoding"""
-    try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            return [line for line in (line.split("#")[0].strip() for line in file.read().splitlines()) if line]
-    except OSError as error:
-        raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+    return [text for _number, text in numbered_lines(path)]
 
 
 def extensions():
@@ -71,23 +82,49 @@ def doubt_of_curve(path):
     return ""
 
 
-def files_of(folder, extension=None):
-    """Returns: the pictures of a folder in natural order, and {name: path} of the files of BESIDE"""
+def files_of(folder, extension=None, warn=None):
+    """Returns: the pictures of a folder in natural order, and {name: paths} of the files of BESIDE"""
     try:
         names = sorted((name for name in os.listdir(folder) if not name.startswith(".")), key=library.natural)
     except OSError as error:
         raise Failure(UNREADABLE, f"{folder} cannot be read: {error.strerror}.") from error
-    known = {extension.lower().lstrip(".")} if extension else extensions()
+    readable = extensions()
+    known = {extension.lower().lstrip(".")} if extension else readable
     found, beside = [], {}
     for name in names:
         path, form = os.path.join(folder, name), os.path.splitext(name)[1][1:].lower()
-        if not os.path.isfile(path):
+        is_beside = stem(name) in BESIDE and form in readable
+        if os.path.isdir(path) or not is_beside and form not in known:
             continue
-        if stem(name) in BESIDE and form in extensions():
-            beside.setdefault(stem(name), path)
-        elif form in known:
+        if not os.path.isfile(path):
+            if warn:
+                warn(f"{name} is a pipe, a device or a broken link. It is not used.")
+        elif is_beside:
+            beside.setdefault(stem(name), []).append(path)
+        else:
             found.append(path)
     return found, beside
+
+
+def only(beside, name, folder):
+    """Returns: the file of this name of files_of(), or None"""
+    paths = beside.get(name, [])
+    if len(paths) > 1:
+        raise Failure(WRONG_USE, f"{folder} has {len(paths)} files that are called {name}, {listed(map(os.path.basename, paths))}: name the one to"
+                                 f" use with --{name}.")
+    return paths[0] if paths else None
+
+
+def check_different(entries, folder, warn):
+    """Tells of photographs that are one file under two names. entries: of the inputs of a report"""
+    by_hash = collections.defaultdict(list)
+    for entry in entries:
+        by_hash[entry["sha256"]].append(os.path.basename(entry["path"]))
+    if len(by_hash) == 1:
+        raise Failure(UNREADABLE, f"All {len(entries)} photographs of {folder} are the same picture. Copy those of each light again.")
+    for names in by_hash.values():
+        if len(names) > 1:
+            warn(f"{listed(names)} are the same picture, and have lights of their own, so that all but one are wrong. Copy them again, or leave them out.")
 
 
 def curl(np, normals):
@@ -121,10 +158,11 @@ class Lights:
 
     def __init__(self, path):
         self.path, self.form, self.names = path, os.path.splitext(path)[1][1:].lower(), None
-        content = library.load_text(path)
+        content = load_text(path)
         self.vectors, self.colours, self.are_directions = library.parse_lights(content, path)
         text = content.decode("utf-8-sig", "surrogateescape")
-        if text.lstrip().startswith("{"):
+        self.is_json = text.lstrip().startswith("{")
+        if self.is_json:
             self.take_json(text)
         else:
             self.take_lines(text)
@@ -168,6 +206,13 @@ class Lights:
     def mean_distance(self, np, chosen):
         """Returns: of lamps in mm; None of directions"""
         return None if self.are_directions else float(np.linalg.norm(self.values(np, chosen)[0], axis=1).mean())
+
+    def place(self, number):
+        """Returns: in words where light `number` stands in the file"""
+        if self.is_json:
+            return f"{self.path}, light {number + 1}"
+        numbers = [line for line, _text in numbered_lines(self.path)][-len(self.lines):]
+        return f"{self.path}, line {numbers[number]}"
 
     def mm_per_pixel(self, width):
         """Returns: of pictures this wide, where a .dome file has their width in mm; else None"""
@@ -292,6 +337,7 @@ def same_kind(pairs, warn):
             kind = arrays.kind(path)
             if len(kind[1]) > 3 or kind[1][2:] > (4,):
                 raise Failure(UNREADABLE, f"{path} holds {kind[1][0]} pictures, and a photograph is one: write each to a file of its own.")
+            check_channels(path, kind[1])
             kinds[path] = kind
         except Failure as failure:
             warn(f"{failure} It is not used.")
@@ -306,6 +352,18 @@ def same_kind(pairs, warn):
         differ = "1 picture differs" if len(others) == 1 else f"{len(others)} pictures differ"
         warn(f"{differ} from the others, which are {describe(usual)}, and {'is' if len(others) == 1 else 'are'} not used: {listed(words)}.")
     return [pair for pair in pairs if kinds.get(pair[1]) == usual], usual[1][:2]
+
+
+def check_channels(path, shape):
+    """Fails for what no video holds, and for an animation."""
+    if shape[2:] == (2,):
+        raise Failure(UNREADABLE, f"{path} is grey with alpha. Save it without alpha.")
+    if shape[2:] == (4,) and path.lower().endswith((".jpg", ".jpeg", ".jpe")):
+        raise Failure(UNREADABLE, f"{path} is CMYK. Save it as RGB.")
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    if head.startswith(b"\x89PNG") and b"acTL" in head.split(b"IDAT")[0]:
+        raise Failure(UNREADABLE, f"{path} is animated, and a photograph is one picture: write each to a file of its own.")
 
 
 def without_damaged(paths, warn):

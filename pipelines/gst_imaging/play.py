@@ -110,8 +110,21 @@ def what_it_takes(element, name):
 def range_of(pipeline, sentence):
     """Returns: GLib's sentence about a number that a property does not take, with the numbers that it takes; None of others"""
     found = re.match("""value "(.*)" of type '.*' is invalid or out of range for property '(.*)' of""", sentence)
-    takes = filter(None, (what_it_takes(element, found[2]) for element in elements_of(pipeline))) if found else ()
-    return next((f"{found[2]} is {float(found[1]):.10g}, and {what}." for what in takes), None)
+    if not found:
+        return None
+    try:
+        value = float(found[1])
+        text = f"{value:.10g}"
+    except ValueError:  # a list of numbers
+        value, text = None, found[1]
+    takes = (what_it_takes(element, found[2]) for element in elements_of(pipeline) if not is_in_range(element, found[2], value))
+    return next((f"{found[2]} is {text}, and {what}." for what in takes if what), None)
+
+
+def is_in_range(element, name, value):
+    """May a property of ours have this number? Another element may have one of that name"""
+    about = descriptions(element).get(name, {}) if is_ours(element) else {}
+    return value is not None and "minimum" in about and about["minimum"] <= value <= about["maximum"]
 
 
 def set_list(element, name, values):

@@ -28,8 +28,16 @@ class Pictures:
     def __init__(self, np, photos, intensities):
         self.np, self.photos, self.intensities = np, photos, intensities
         self.dark = self.linear(photos.dark) if photos.dark else 0
-        white = self.linear(photos.white) if photos.white else None
-        self.gain = 1 if white is None else white.mean((0, 1)) / np.maximum(white, 1e-6)
+        self.gain = self.gain_of(photos.white) if photos.white else 1
+
+    def gain_of(self, path):
+        """Returns: what photostereo multiplies by, 0 where the white frame measures nothing"""
+        np = self.np
+        samples = self.photos.samples.integers(np, path)
+        is_measured = (samples > 0) & (samples < np.iinfo(samples.dtype).max)
+        white = np.maximum(self.linear(path) - self.dark, 0) * (is_measured if samples.ndim == 3 else is_measured[..., None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(white > 0, white.mean((0, 1), where=white > 0) / white, 0)
 
     def linear(self, path):
         np = self.np

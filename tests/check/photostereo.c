@@ -2121,8 +2121,6 @@ CHECK_TEST (test_masks_darks_and_whites_may_be_bool)
   guint8 ones[HEIGHT * WIDTH], mask[HEIGHT * WIDTH];
   g_autofree gchar *one = check_path_of ("one.npy");
   g_autofree gchar *half = check_path_of ("half.npy");
-  g_autofree gchar *all = g_strdup_printf (
-      "mask-location=%s dark-location=%s white-location=%s", half, one, one);
 
   memset (ones, 1, sizeof (ones));
   for (guint i = 0; i < sizeof (mask); i++)
@@ -2131,16 +2129,18 @@ CHECK_TEST (test_masks_darks_and_whites_may_be_bool)
       one, GST_IMAGING_ND_ARRAY_TYPE_BOOL, 2, dims, ones, NULL));
   fail_unless (gst_imaging_npy_save (
       half, GST_IMAGING_ND_ARRAY_TYPE_BOOL, 2, dims, mask, NULL));
-  for (guint i = 0; i < 2 * G_N_ELEMENTS (formats); i++) {
+  for (guint i = 0; i < 4 * G_N_ELEMENTS (formats); i++) {
+    gboolean is_white = i / 4; /* a dark frame of ones leaves it black */
     g_autofree gchar *properties =
-        g_strdup_printf ("%s backend=%s", all, i / 2 ? "cuda" : "cpu");
+        g_strdup_printf ("mask-location=%s %s-location=%s backend=%s", half,
+            is_white ? "white" : "dark", one, i / 2 % 2 ? "cuda" : "cpu");
     gdouble full = i % 2 ? 65535 : 255, ambient = 0;
     g_auto (Ps) ps = ps_begin (properties, "normal ambient", formats[i % 2]);
     GstBuffer *buffer;
     GstMapInfo map;
 
     for (guint k = 0; k < N_LIGHTS; k++)
-      ambient += (floor (shade (k) * full + 0.5) - 1) / full / N_LIGHTS;
+      ambient += (floor (shade (k) * full + 0.5) - !is_white) / full / N_LIGHTS;
     ps_push_set (&ps);
     buffer = check_pull (ps.normal);
     fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
@@ -2150,6 +2150,47 @@ CHECK_TEST (test_masks_darks_and_whites_may_be_bool)
     gst_buffer_unmap (buffer, &map);
     gst_buffer_unref (buffer);
     check_tensor (ps.ambient, &ambient, 1, 1e-6);
+  }
+}
+
+CHECK_TEST (test_a_white_frame_that_is_black_in_a_part)
+{
+  const guint64 dims[] = {HEIGHT, WIDTH};
+  guint8 white[HEIGHT * WIDTH];
+  g_autofree gchar *part = check_path_of ("part.npy");
+  g_autofree gchar *black = check_path_of ("black.npy");
+
+  memset (white, 0, sizeof (white));
+  fail_unless (gst_imaging_npy_save (
+      black, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, dims, white, NULL));
+  for (guint i = 0; i < sizeof (white); i++)
+    white[i] = i % 4 ? 200 : 0;
+  fail_unless (gst_imaging_npy_save (
+      part, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, dims, white, NULL));
+  for (guint i = 0; i < 2; i++) {
+    g_autofree gchar *properties = g_strdup_printf (
+        "white-location=%s backend=%s", part, i ? "cuda" : "cpu");
+    g_auto (Ps) ps = ps_begin (properties, "normal", "GRAY8");
+    GstBuffer *buffer;
+    GstMapInfo map;
+
+    ps_push_set (&ps);
+    check_warning (ps.bus, STREAM, FAILED, "black or clipped at 25");
+    buffer = check_pull (ps.normal);
+    fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+    for (guint k = 0; k < HEIGHT * WIDTH; k++)
+      fail_unless ((((gfloat *) map.data)[3 * k + 2] != 0) == (k % 4 != 0),
+          "pixel %u: %g", k, ((gfloat *) map.data)[3 * k + 2]);
+    gst_buffer_unmap (buffer, &map);
+    gst_buffer_unref (buffer);
+  }
+  for (guint i = 0; i < 2; i++) {
+    g_autofree gchar *properties = g_strdup_printf (
+        "white-location=%s backend=%s", black, i ? "cuda" : "cpu");
+    g_auto (Ps) ps = ps_begin (properties, "normal", "GRAY8");
+
+    check_push (ps.sink, picture (&ps, 0), GST_FLOW_NOT_NEGOTIATED);
+    check_error (ps.bus, STREAM, FORMAT, "black or clipped at 100 %");
   }
 }
 

@@ -1262,6 +1262,54 @@ TEST (test_dark_white_and_gamma, "dark frame, white frame and gamma")
     }
 }
 
+TEST (test_black_and_clipped_parts_of_a_white_frame,
+    "black and clipped parts of a white frame are not solved")
+{
+  enum { N = 8, W = 20, H = 5 };
+  static const uint32_t unmeasured[] = {0, 255};
+  ImkPhotostereoLight lights[N] = {{0}};
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 1, lights, N, false);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, W, H, 1, 0);
+  test_auto (TestImage) white = test_image_new (IMK_TYPE_U8, W, H, 1, 0);
+
+  photo_fill_dome (lights, N, 1, 0.6);
+  c.white = &white.image;
+  for (uint32_t k = 0; k < 2; k++) {
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) solved;
+    double n[3], l[3];
+
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 0; x < W; x++)
+        photo_set (&white, x, y, 0, x < 5 ? unmeasured[k] : 200);
+    s = kernel_new (IMK_BACKEND_CPU, &c);
+    test_check (fabs (imk_photostereo_unmeasured (s) - 0.25) < 1e-12,
+        "%g of the pixels", imk_photostereo_unmeasured (s));
+    for (uint32_t i = 0; i < N; i++) {
+      for (uint32_t y = 0; y < H; y++)
+        for (uint32_t x = 0; x < W; x++) {
+          shape_at (2, x, y, n);
+          imk_photostereo_reference_light (&c, i, x, y, 0, l);
+          photo_set (
+              &frame, x, y, 0, (uint32_t) (0.8 * 255 * dot (n, l) + 0.5));
+        }
+      add (s, &frame, i);
+    }
+    solved = solve (s, &c, IMK_TYPE_F32);
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 0; x < W; x++)
+        test_check (photo_get (&solved.mask, x, y, 0) == (x >= 5) &&
+                        fabs (photo_get (&solved.albedo, x, y, 0) -
+                              (x < 5 ? 0 : 0.8)) < 0.01,
+            "mask %g, albedo %g at (%u, %u)", photo_get (&solved.mask, x, y, 0),
+            photo_get (&solved.albedo, x, y, 0), x, y);
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 5; x < 11; x++)
+        photo_set (&white, x, y, 0, unmeasured[k]);
+    photo_refuse (&c, IMK_ERROR_IMAGE, "black or clipped at 55 %");
+  }
+}
+
 static void
 check_trust (const Solved *f32, const Solved *u8, const Solved *u16, uint32_t x,
     uint32_t y, bool valid)

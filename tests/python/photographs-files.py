@@ -2,8 +2,10 @@
 """gst-imaging photostereo: files of lights, layouts of folders, dark frames, white sheets and room light."""
 import json
 import os
+import shutil
 import struct
 import unittest
+import zlib
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from photographscene import HEIGHT, LIGHTS, PNG, WIDTH, Photographs, photograph
 from support import launch, main
 
 from gst_imaging import photographs
+from gst_imaging.command import Failure
 
 
 @PNG
@@ -35,6 +38,151 @@ class Files(Photographs):
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "lacking", "--white", "white", "--set", "plane-z=3", code=2)
         self.assertIn("--set plane-z=3 changes how the lamps shine", err)
 
+    def test_white_frames_that_are_black_or_clipped(self):
+        self.take()
+        self.write_lp("lights.lp")
+        white = np.full((HEIGHT, WIDTH, 3), 40000, np.uint16)
+        for name, value, end in ("black", 0, 22), ("clipped", 65535, 22), ("none", 0, WIDTH), ("full", 65535, 70):
+            part = white.copy()
+            part[:, :end] = value
+            self.save(f"{name}.png", part)
+            for i in range(LIGHTS):
+                self.save(f"{name}/IMG_{i + 1}.png", part if i == 2 else white)
+        for words in (f"{name}{end}" for name in ("black", "clipped") for end in (".png", "")):
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", words + "-out", "--white", words)
+            self.assertIn("black or clipped at 20 % of the pixels", err)
+            mask = photographs.read(self.path(f"{words}-out/mask.png")).reshape(HEIGHT, WIDTH)
+            self.assertFalse(mask[:, :22].any())
+            self.assertTrue(mask[:, 22:].all())
+            if words.endswith(".png"):  # of which the mean counts
+                albedo = photographs.read(self.path(f"{words}-out/albedo.png"))[..., 0] / 65535
+                self.assertLess(np.abs(albedo - self.albedo)[:, 22:][self.inside[:, 22:]].max(), 0.01)
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "textures", "--white", "black.png", "--rti")
+        with open(self.path("textures/rti/object.ptm"), "rb") as file:
+            lines = [file.readline() for _line in range(6)]
+            codes = np.frombuffer(file.read(6 * WIDTH * HEIGHT), np.uint8).reshape(HEIGHT, WIDTH, 6)
+        self.assertTrue((codes[:, :22] == np.array(lines[5].split(), float)).all())  # which are 0
+        for words, sentence in (("none.png", "none.png is black or clipped at 100 %"), ("full.png", "full.png is black or clipped at 63.6 %"),
+                                ("none", "none/IMG_3.png at 100 %"), ("full", "full/IMG_3.png at 63.6 %")):
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "refused", "--white", words, code=3)
+            self.assertIn(sentence, err)
+            self.assertEqual(err.count("\n"), 1)
+        for name, values in ("grey", white[..., 0]), ("small", white[:9]), ("bytes", (white // 257).astype(np.uint8)):
+            self.save(f"{name}.png", values)
+            for role in "dark", "white":
+                _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "refused", f"--{role}", f"{name}.png", code=3)
+                self.assertRegex(err, f"{name}.png is .*, and the photographs are u16 110 x 90 with 3 channels")
+
+    def test_pictures_that_are_copies_of_one(self):
+        self.take()
+        self.write_lp("lights.lp")
+        shutil.copy(self.path("photos/IMG_4.png"), self.path("photos/IMG_7.png"))
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        self.assertIn("IMG_4.png, IMG_7.png are the same picture", err)
+        os.mkdir(self.path("copies"))
+        for i in range(LIGHTS):
+            shutil.copy(self.path("photos/IMG_4.png"), self.path(f"copies/IMG_{i + 1}.png"))
+        _out, err = self.gst_imaging("photostereo", "copies", "lights.lp", "-o", "none", code=3)
+        self.assertIn("All 16 photographs of copies are the same picture", err)
+
+    def test_pictures_that_are_none_of_photographs(self):
+        self.take()
+        self.write_lp("lights.lp")
+        for channels, name, sentence in (2, "a.png", "grey with alpha"), (4, "a.JPG", "CMYK"):
+            with self.assertRaisesRegex(Failure, sentence):
+                photographs.check_channels(name, (9, 9, channels))
+        with open(self.path("photos/IMG_2.png"), "r+b") as file:
+            data = file.read()
+            chunk = b"acTL" + struct.pack(">II", 2, 0)
+            file.seek(0)
+            file.write(data[:33] + struct.pack(">I", 8) + chunk + struct.pack(">I", zlib.crc32(chunk)) + data[33:])
+        os.remove(self.path("photos/IMG_3.png"))
+        for name in "IMG_3.png", "mask.png":
+            os.mkfifo(self.path(f"photos/{name}"))
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        for words in ("IMG_2.png is animated", "IMG_3.png is a pipe, a device or a broken link. It is not used", "mask.png is a pipe"):
+            self.assertIn(words, err)
+
+    def test_two_masks_or_two_dark_frames(self):
+        self.take()
+        self.write_lp("lights.lp")
+        for name in "mask", "dark":
+            for form in "npy", "png":
+                self.save(f"photos/{name}.{form}", np.full((HEIGHT, WIDTH, 3) if name == "dark" else (HEIGHT, WIDTH), 1, np.uint16))
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", code=2)
+            self.assertIn(f"photos has 2 files that are called {name}, {name}.npy, {name}.png: name the one to use with --{name}", err)
+            os.remove(self.path(f"photos/{name}.npy"))
+
+    def test_sentences_name_the_users_file_and_line(self):
+        """Not those of the copy that photostereo gets, of the lights that have a picture."""
+        self.take()
+        self.write_lp("lights.lp")
+        with open(self.path("lights.lp"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        os.remove(self.path("photos/IMG_2.png"))
+        lines[9] = "IMG_9.png 0 0 0"
+        with open(self.path("zero.lp"), "w", encoding="utf-8") as file:
+            file.write("# of the rig\n\n" + "\n".join(lines))
+        _out, err = self.gst_imaging("photostereo", "photos", "zero.lp", "-o", "out", code=3)
+        self.assertIn("zero.lp, line 12: the light is at (0, 0, 0)", err)
+        with open(self.path("intensities.txt"), "w", encoding="utf-8") as file:
+            file.write("# of the rig\n" + "1\n" * 5 + "-1\n" + "1\n" * (LIGHTS - 6))
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--intensities", "intensities.txt", code=3)
+        self.assertIn(": intensities.txt, line 7: the intensity -1 is not above 0", err)
+
+    def test_files_that_are_no_lists_of_lights(self):
+        self.take()
+        self.write_lp("lights.lp")
+        with open(self.path("lights.lp"), "rb") as file:
+            text = file.read()
+        for name, data, sentence in (
+                ("wide.lp", text.decode().encode("utf-16"), "wide.lp is text in UTF-16"), ("long.lp", b"a" * 100000, 'long.lp, line 1: "aaaa'),
+                ("empty.dome", b"{}", "empty.dome .*has no .*directions"), ("huge.lp", b"", "huge.lp.* has 21474836480 bytes")):
+            with open(self.path(name), "wb") as file:
+                file.write(data)
+                file.truncate(20 << 30) if not data else None
+            _out, err = self.gst_imaging("photostereo", "photos", name, "-o", "out", code=3)
+            self.assertRegex(err, sentence)
+            self.assertLess(len(err), 300)
+
+    def test_properties_that_would_be_no_result(self):
+        self.take()
+        self.write_lp("lights.lp")
+        for words, sentence in (
+                (("--set", "window=sliding"), "the command sets window itself: all pictures are one set"),
+                (("--set", "stop-below=180"), "the command sets stop-below itself"), (("--set", "set-size=5"), "the command sets set-size itself"),
+                (("--set", "known-points=<5,5,1e30>"), "goes from -1000000000 to 1000000000"),
+                (("--set", "max-iterations=1001"), "max-iterations is 1001, and goes from 1 to 1000."),
+                (("--mm-per-pixel", "0"), "--mm-per-pixel is 0; it has to be above 0")):
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", *words, code=2)
+            self.assertIn(sentence, err)
+            self.assertEqual(err.count("\n"), 1)
+
+    def test_intensities_of_255_make_a_dark_albedo(self):
+        self.take()
+        self.write_lp("lights.lp")
+        for value in 255, 1:
+            np.savetxt(self.path("intensities.txt"), np.full(LIGHTS, value), "%d")
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", f"out{value}", "--intensities", "intensities.txt")
+            self.assertEqual("has about 257 levels. Divide them by 255" in err, value == 255)
+
+    def test_relight_without_what_the_result_had(self):
+        self.take()
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        os.remove(self.path("out/albedo.png"))
+        _out, err = self.gst_imaging("relight", "out", "-o", "lit")
+        self.assertIn("out has no albedo.png any more, which its result.json lists", err)
+        self.save("black.png", np.zeros((HEIGHT, WIDTH, 3), np.uint16))
+        _out, err = self.gst_imaging("relight", "black.png", "-o", "none", code=1)
+        self.assertIn("black.png is black: it has no normal at all", err)
+
+    def test_one_photograph_of_a_sphere_and_one_sphere_twice(self):
+        self.save("one/IMG_1.png", np.pad(np.full((3, 3), 255, np.uint8), 30))
+        _out, err = self.gst_imaging("lights", "one", "-o", "out", "--sphere", "31,31,20", code=3)
+        self.assertIn("3 photographs at least are needed, and 1 were given", err)
+        _out, err = self.gst_imaging("lights", "one", "-o", "out", "--sphere", "31,31,20", "--sphere", "31,31,20", code=2)
+        self.assertIn("--sphere 31,31,20 is given twice", err)
     def test_directions_of_two_decimals(self):
         """Which are up to 1 % from unit length, also behind names that end in numbers: photostereo reads them for --white too."""
         self.take()

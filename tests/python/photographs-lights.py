@@ -215,7 +215,7 @@ class Lights(Photographs):
             found = np.array([line.split()[1:] for line in file.read().splitlines()[1:]], float)
         self.assertLess(np.linalg.norm(found - lamps, axis=1).max(), 0.6)  # of 200 mm
         self.assertLess(max(light["residual"] for light in self.result("rig")["lights"]), 1)
-        _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
+        _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120.0000001,90", "--mm-per-pixel", "1", "-o", "none", code=3)
         self.assertIn("put them farther apart", err)
 
     def test_several_spheres_without_a_scale_give_mean_directions(self):

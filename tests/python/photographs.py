@@ -284,7 +284,8 @@ class Photostereo(Photographs):
     def test_damaged_pictures_are_told_and_left_out(self):
         """Their beginnings are whole, so that only reading all of them finds it."""
         self.take()
-        self.take("white")
+        for i, light in enumerate(self.lights):
+            self.save(f"white/IMG_{i + 1}.png", np.full((HEIGHT, WIDTH, 3), 60000 * light[2], np.uint16))
         self.write_lp("lights.lp")
         for name in "IMG_4.png", "IMG_9.png":
             os.truncate(self.path(f"photos/{name}"), os.path.getsize(self.path(f"photos/{name}")) // 2)

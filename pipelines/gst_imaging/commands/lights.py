@@ -362,7 +362,8 @@ def listed_odd(odd):
 
 def tell_odd(made, odd, files):
     if len(files) < FEWEST:
-        raise Failure(UNREADABLE, f"{len(files)} photographs are left, without {listed_odd(odd)}: {FEWEST} at least are needed.")
+        without = f" are left, without {listed_odd(odd)}" if odd else " were given"
+        raise Failure(UNREADABLE, f"{FEWEST} photographs at least are needed, and {len(files)}{without}.")
     if odd:
         made.warn(f"{len(odd)} of {len(odd) + len(files)} photographs {'has' if len(odd) == 1 else 'have'} no light in lights.lp: {listed_odd(odd)}. Look at them.")
 
@@ -395,6 +396,9 @@ def check_options(options):
         raise Failure(WRONG_USE, "--mm-per-pixel and --sphere-diameter-mm both give the scale: give one of them.")
     if options.sphere_diameter_mm is not None and len(options.sphere or ()) > 1:
         raise Failure(WRONG_USE, "--sphere-diameter-mm is for one sphere: of several give --mm-per-pixel.")
+    twice = next((sphere for sphere in options.sphere or () if options.sphere.count(sphere) > 1), None)
+    if twice:
+        raise Failure(WRONG_USE, "--sphere {:g},{:g},{:g} is given twice: each is for a sphere of its own.".format(*twice))
     if options.sphere and options.mask:
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
     if options.card and options.matte:
@@ -413,12 +417,11 @@ def run(given):
         options = argparse.Namespace(**vars(given))  # the scale may be that of its sphere
         if not os.path.isdir(folder):
             raise absent(folder, f"{folder} is no folder.")
-        files, beside = photographs.files_of(folder, options.extension)
+        files, beside = photographs.files_of(folder, options.extension, made.warn)
         if not files:
             raise Failure(UNREADABLE, f"{folder} has no pictures.")
         pairs, size = photographs.same_kind(list(enumerate(files)), made.warn)
-        files, mask = [path for _i, path in pairs], options.mask or beside.get("mask")
-        mask = None if options.sphere else mask
+        files, mask = [path for _i, path in pairs], options.mask or (None if options.sphere else photographs.only(beside, "mask", folder))
         for path in files:
             made.input(path, "picture")
         if mask:

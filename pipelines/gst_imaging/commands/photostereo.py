@@ -32,18 +32,21 @@ RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
 # Properties that no --set may change, and what changes them.
 OWN = {"name": "", "normal-encoding": "", "lights-location": "", "mm-per-pixel": ", by --mm-per-pixel", "gamma": ", by --gamma",
        "curve": ", by --curve", "mask-location": ", by --mask", "dark-location": ", by --dark", "white-location": ", by --white",
+       "window": ": all pictures are one set", "set-size": ": all pictures are one set", "stop-below": ": all pictures are used",
        "intensities-location": ", by --intensities", "method": ", by --integration", "stiffness": ", by --stiffness", "mesh-location": ""}
 DOWN = "y-axis=down"  # of photostereo, for normals as DirectX has them
 LENS = "focal-length-mm", "sensor-width-mm"  # of photostereo and normalintegrate, by one --set
 # What sentences of photostereo advise, as it is written here.
 IN_OPTIONS = {"Correct it, or leave it out.": "Correct it, or leave it out with --leave-out NAME.", "Set mm-per-pixel;": "Give --mm-per-pixel;",
-              "or set light-units=": "or give --set light-units=", "set bit-depth=": "give --set bit-depth="}
+              "or set light-units=": "or give --set light-units=", "set bit-depth=": "give --set bit-depth=", "leave out by mask-location": "leave out by --mask",
+              "white-location is": "The white frame is"}
 METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
            **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
 FAR = 10  # times the object, of lamps whose directions are the same all over it
 DISTANCE = "distance of the lamps", "times the object"
 NOT_KNOWN = ("the light file has directions, which are right only for lamps farther away. Nearer lamps bend the heights, and no other limit shows it."
              " Positions in mm are right at any distance: gst-imaging lights --distance-mm makes them of the length of a string")
+BRIGHTEST = 20  # mean intensity, beyond which an albedo of 16 bits has few levels
 UPDATES = 8  # results on the way, for the plot of convergence
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
 
@@ -131,7 +134,10 @@ def select_intensities(path, lights, chosen, to):
 
 def as_frame(np, path, samples, to):
     """Returns: the file of a dark or white frame as picturesrc plays it, which has an alpha where samples have 16 bits."""
-    values = samples.convert(np, path)
+    values, picture = samples.convert(np, path), samples.convert(np, samples.paths[0])
+    own, usual = (photographs.describe((library.type_name(np, array), array.shape)) for array in (values, picture))
+    if own != usual and values.dtype.kind == "u" and values.shape[1:] != picture.shape:  # one of each band
+        raise Failure(UNREADABLE, f"{path} is {own}, and the photographs are {usual}: they have to be of one kind.")
     if values.dtype != np.uint16 or values.ndim != 3 or values.shape[2] != 3:
         if samples.are_plain:
             return path
@@ -158,12 +164,12 @@ class Set:
     """The photographs of one folder, and what was found beside them."""
 
     def __init__(self, folder, lights, options, made):
-        files, beside = photographs.files_of(folder, options.extension)
+        files, beside = photographs.files_of(folder, options.extension, made.warn)
         if not files:
             raise Failure(UNREADABLE, f"{folder} has no pictures{f' {options.extension}' if options.extension else ''}.")
         self.lights = photographs.Lights(lights or find_lights(folder))
         intensities = os.path.join(folder, "light_intensities.txt")
-        self.mask, self.dark = options.mask or beside.get("mask"), options.dark or beside.get("dark")
+        self.mask, self.dark = (getattr(options, name) or photographs.only(beside, name, folder) for name in ("mask", "dark"))
         self.white = None if options.white and os.path.isdir(options.white) else options.white
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.folder, self.sheets = folder, None
@@ -257,12 +263,28 @@ class Set:
         if options.chart:
             made.input(options.chart, "chart")
         made.input(self.lights.path, "lights")
-        for _i, path in self.pairs:
-            made.input(path, "picture")
+        pictures = [made.input(path, "picture") for _i, path in self.pairs]
+        photographs.check_different(pictures, self.folder, made.warn)
         made.setting("gamma", self.gamma, 1)
         made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel if options.unit == "mm" else None, unit="mm")
         made.setting("chart-mm", options.chart_mm and "{:g}x{:g}".format(*options.chart_mm), unit="mm")
+
+    def in_own_files(self, made, sentence):
+        """Returns: a sentence of photostereo, which gets the lines of lights with a picture, with the user's files and their lines"""
+        def own_light(found):
+            return self.lights.path if self.lights.form == "dome" else self.lights.place(self.pairs[int(found[1]) - 1 - (self.lights.form == "lp")][0])
+
+        def own_intensity(found):
+            numbers = [number for number, _text in photographs.numbered_lines(self.intensities)]
+            return f"{self.intensities}, line {numbers[self.pairs[int(found[1]) - 1][0]]}"
+
+        for folder in made.folder, made.target:
+            lights, intensities = (os.path.join(folder, name) for name in (f"lights.{self.lights.form}", "intensities.txt"))
+            sentence = re.sub(re.escape(lights) + r", line (\d+)", own_light, sentence).replace(lights, self.lights.path)
+            if self.intensities:
+                sentence = re.sub(re.escape(intensities) + r", line (\d+)", own_intensity, sentence).replace(intensities, self.intensities)
+        return sentence
 
     def words(self, np, made, options):
         """Returns: arguments of photostereo"""
@@ -275,8 +297,9 @@ class Set:
         if self.intensities:
             select_intensities(self.intensities, self.lights, chosen, made.path("intensities.txt"))
             words.append(f"intensities-location={made.path('intensities.txt')}")
-        if self.mask:
-            np.save(made.path("mask.npy"), photographs.read_mask(np, self.mask, self.size))
+        if self.mask or self.sheets:
+            mask = photographs.read_mask(np, self.mask, self.size) if self.mask else np.ones(self.size, np.uint8)
+            np.save(made.path("mask.npy"), self.sheets.leave_out(np, mask, made.warn) if self.sheets else mask)
             words.append(f"mask-location={made.path('mask.npy')}")
         beside = () if self.sheets else (("dark", self.dark), ("white", self.white))
         words += [f"{name}-location={as_frame(np, path, self.samples, made.path(name + '.npy'))}"
@@ -405,10 +428,17 @@ def named(sentence, files):
 def play_set(photos, made, words, watch):
     """Plays the set; its warnings and errors name photographs."""
     files = [path for _i, path in photos.pairs]
+
+    def told(sentence):
+        return photos.in_own_files(made, named(sentence, files))
+
     try:
-        made.play(words, "pictures", len(files), watch.take, prepare=watch.prepare, warn=lambda sentence: made.warn(named(sentence, files)))
+        made.play(words, "pictures", len(files), watch.take, prepare=watch.prepare, warn=lambda sentence: made.warn(told(sentence)))
     except Failure as failure:
-        raise Failure(failure.code, named(str(failure), files)) from failure
+        sentence = told(str(failure))
+        if photos.white and sentence.startswith("The white frame is "):
+            raise Failure(UNREADABLE, sentence.replace("frame", f"frame {photos.white}", 1)) from failure
+        raise Failure(failure.code, sentence) from failure
 
 
 def solve(np, photos, made, options):
@@ -491,6 +521,10 @@ def show(np, photos, made, options, watch, quality):
     albedo = photographs.read(made.path("albedo.png")).astype(np.float32) / 65535
     albedo = albedo[..., :3] if albedo.ndim == 3 else albedo
     clipped = (albedo.reshape(*photos.size, -1).max(-1) >= 1)[solved].mean() if solved.any() else float("nan")
+    intensity = float(photos.read_intensities(np, [i for i, _path in photos.pairs]).mean())
+    if intensity > BRIGHTEST:
+        made.warn(f"The intensities of the lights are {intensity:.4g} on average, so that albedo.png is dark and has about {65535 / intensity:.0f} levels."
+                  f" Divide them by {intensity:.4g}: their mean should be near 1.")
     if not solved.any():
         made.nothing = "No pixel has a normal: the photographs are too dark or clipped, or the mask leaves nothing."
     report.figure("albedo beyond 1", float(clipped), at_most=0.02, about="part of the pixels, cut off in albedo.png."
@@ -544,6 +578,8 @@ def write_page(np, photos, made, options):
 
 
 def check_options(given):
+    if given.mm_per_pixel == 0:
+        raise Failure(WRONG_USE, "--mm-per-pixel is 0; it has to be above 0. Leave it out where the scale is not known.")
     if given.title and not given.web:
         raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
     if given.title and not given.title.isprintable():

@@ -8,7 +8,7 @@ import argparse
 import os
 
 from .. import job, library, photographs, shading
-from ..command import UNREADABLE, WRONG_USE, Failure, absent
+from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure, absent
 from ..sar.arguments import whole_number
 
 EXAMPLES = [
@@ -84,6 +84,18 @@ def share_of_other_length(np, path):
     return 100 * float((np.abs(lengths - 1) > OTHER_LENGTH).mean()) if lengths.size else 0.0
 
 
+def check_normals(path):
+    """Fails for a picture that has no normal at all."""
+    if not photographs.read(path)[..., :3].any():
+        raise Failure(NO_RESULT, f"{path} is black: it has no normal at all.")
+
+
+def lists_albedo(path):
+    """Returns: whether a folder is a result that has had an albedo"""
+    result = job.read_result(path) or {"outputs": []}
+    return any(entry["name"] == "albedo.png" for entry in result["outputs"])
+
+
 def axes_of(normals):
     """Returns: axes in mm of a result of photostereo whose scale is known, for bars of scale"""
     known = job.read_result(os.path.dirname(os.path.abspath(normals))) or {}
@@ -137,6 +149,9 @@ def run(options):
         made.setting("diffuse", diffuse, 1)
         if made.is_complete():
             return made.result
+        check_normals(normals)
+        if not albedo and lists_albedo(path):
+            made.warn(f"{path} has no albedo.png any more, which its result.json lists: the surface is shown white. Make the result again.")
         made.play(words_of(normals, albedo, options, diffuse, made.path("lit%03d.png"), len(lights)), "pictures", len(lights),
                   prepare=control(lights))
         for i in sorted({round(k) for k in np.linspace(0, len(lights) - 1, min(len(lights), 12))}):
