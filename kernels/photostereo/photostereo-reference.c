@@ -208,8 +208,8 @@ rms_residual (const double x[4], const Lights *a, const double *w, bool *tie)
 /* Huber's weights w = min (1, t-res / |n'.L + c unit - G|), by iterated least
  * squares: it converges to the least sum of r^2 / 2 up to |r| = t-res, and of
  * t-res (|r| - t-res / 2) beyond. Huber 1964, Ann. Math. Statist. 35, 73-101;
- * the rounds as Holland and Welsch 1977, Commun. Statist. A6, 813-827. They end
- * where x moves by 1e-4 of its length or less.
+ * the rounds as Holland and Welsch 1977, Communications in Statistics A 6,
+ * 813-827. They end where x moves by 1e-4 of its length or less.
  * @x: (inout): the solution without weights; @w: 0 where a sample is clipped */
 static void
 solve_huber (const ImkPhotostereoConfig *c, const Lights *a, double t_res,

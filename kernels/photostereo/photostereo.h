@@ -41,7 +41,7 @@ typedef enum ImkPhotostereoGrey {
 /* The light vector L at a pixel x of the working plane, with v = s - x, s the
  * position of the light, and R the mean distance of all lights from the centre
  * of the plane. Times max (0, d.(-v) / |v|)^led_lobe for UNIT and
- * INVERSE_SQUARE, d the axis of the lamp. */
+ * INVERSE_SQUARE, d the direction from the lamp to the centre of the plane. */
 typedef enum ImkPhotostereoModel {
   IMK_PHOTOSTEREO_MODEL_AUTO,           /* DIRECTIONAL or INVERSE_SQUARE */
   IMK_PHOTOSTEREO_MODEL_DIRECTIONAL,    /* the direction, to unit length; of a

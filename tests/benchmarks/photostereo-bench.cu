@@ -63,7 +63,7 @@ fill_lights (ImkPhotostereoLight *lights, uint32_t n)
     double r = sqrt (1 - z * z);
 
     lights[i] = ImkPhotostereoLight{600 * r * cos (2.399963 * i),
-        600 * r * sin (2.399963 * i), 600 * z, {}, {1, 1, 1}};
+        600 * r * sin (2.399963 * i), 600 * z, {1, 1, 1}};
   }
 }
 
