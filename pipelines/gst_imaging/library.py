@@ -102,6 +102,9 @@ FUNCTIONS = {
     "imk_photostereo_lights_parse": (ctypes.c_int, [TEXT, ctypes.c_size_t, TEXT, P, P]),
 }
 
+# What callbacks in streaming threads get
+STRUCTURES = ("Buffer", "Caps", "Event", "MapInfo", "Message", "PadProbeInfo", "Query", "Sample", "Segment", "Structure", "TagList")
+
 
 def gstreamer():
     """Returns: the module Gst, initialized"""
@@ -114,7 +117,15 @@ def gstreamer():
         raise Failure(WRONG_USE, "The Python bindings of GStreamer are missing: on Debian, install python3-gi and"
                                  " gir1.2-gstreamer-1.0, and use /usr/bin/python3.") from error
     Gst.init(None)
+    build_classes(Gst)
     return Gst
+
+
+def build_classes(Gst):
+    """PyGObject builds a class at its first use. Where two threads use one first at the same time, one of them has a class without
+    methods (gi/types.py, StructMeta); probes and callbacks run in such threads."""
+    for name in STRUCTURES:
+        getattr(Gst, name)
 
 
 def numpy():
