@@ -24,7 +24,8 @@
 #define MISFIT_OF_MOST 1.5 /* times what 9 of 10 do not exceed */
 #define CHECK_LIGHTS \
   "Check that pictures and lights are in one order and none is left out, that " \
-  "x points right, y up and z to the camera in lights-location. " \
+  "x points right, y up and z to the camera in lights-location, and that lamps " \
+  "of unequal strength have intensities. " \
   "Noise of dark pictures looks alike."
 
 /* --- pictures ------------------------------------------------------------ */

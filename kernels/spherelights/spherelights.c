@@ -554,8 +554,10 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_IMAGE,
       "Picture %u, counted from 0, shows two highlights, at (%.1f, %.1f) of %u "
-      "pixels and at (%.1f, %.1f) of %u: only one lamp may be on. Take it "
-      "again, or leave it out here and among the pictures of the object.",
+      "pixels and at (%.1f, %.1f) of %u: only one lamp may be on, and a "
+      "polished table mirrors it in the sphere, too (lay black paper around "
+      "the sphere). Take it again, or leave it out here and among the pictures "
+      "of the object.",
       i, light->x, light->y, light->n_pixels, other.x, other.y, other.n_pixels);
 }
 

@@ -69,6 +69,11 @@ def gamma_of(path):
     return 2.2 if curve == "srgb" else gamma
 
 
+def is_silent(path):
+    """Returns: whether a photograph of 16 bits does not say what makes its samples linear"""
+    return path.lower().endswith((".png", ".tif", ".tiff")) and library.Arrays().kind(path)[0] == "u16" and not told_curve(path)
+
+
 def doubt_of_curve(path):
     """Returns: a sentence about a photograph that is taken as linear, where that may be wrong; "" else"""
     name, form = os.path.basename(path), path.lower().rpartition(".")[2]

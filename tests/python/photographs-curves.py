@@ -55,7 +55,8 @@ class Curves(Photographs):
         _out, err = self.gst_imaging("photostereo", "none", "lights.lp", "-o", "srgb", "--curve", "srgb")
         self.assertEqual(err, "")
         self.assertLess(self.error("srgb")[0], 0.1)
-        self.assertEqual(self.gst_imaging("photostereo", "plain", "lights.lp", "-o", "plain-out")[1], "")  # 16 bits: linear
+        out, err = self.gst_imaging("photostereo", "plain", "lights.lp", "-o", "plain-out")  # 16 bits: linear
+        self.assertEqual((err, "not checked: distance of the lamps, curve of the samples, room light;" in out), ("", True))
 
     @PNG
     def test_8_bits_that_do_not_say_what_they_mean(self):

@@ -62,7 +62,7 @@ class Scale(Photographs):
         self.save("photos/mask.png", self.inside.astype(np.uint8) * 255)
         self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "pixels")
         said, _err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--web", "--scale-ruler", "10,20,40,60,12.5")
-        self.assertIn("out: complete, not checked: distance of the lamps; see out/web/index.html and out/report.html", said)
+        self.assertIn("out: complete, not checked: distance of the lamps, curve of the samples, room light; see out/web/index.html and out/report.html", said)
         self.assertAlmostEqual(self.scale_of("out"), 0.25, places=9)
         heights = [photographs.read(self.path(f"{name}/height.tif")) for name in ("pixels", "out")]
         np.testing.assert_allclose(heights[1], 0.25 * heights[0], rtol=1e-5)

@@ -46,6 +46,11 @@ FAR = 10  # times the object, of lamps whose directions are the same all over it
 DISTANCE = "distance of the lamps", "times the object"
 NOT_KNOWN = ("the light file has directions, which are right only for lamps farther away. Nearer lamps bend the heights, and no other limit shows it."
              " Positions in mm are right at any distance: gst-imaging lights --distance-mm makes them of the length of a string")
+FAINT = 1  # percent, of what bends normals by several tenths of a degree
+ROOM_LIGHT = ("light that does not come from the lamps flattens the relief, and no other limit shows it. --dark FILE is a picture without lamps;"
+              " --set ambient-model=constant measures the room light in the pictures")
+CURVE = ("files of 16 bits without a colour profile are taken as linear, which only RAW converters write. If a camera or an editor developed them, give"
+         " --curve srgb; if they are linear, --gamma 1")
 BRIGHTEST = 20  # mean intensity, beyond which an albedo of 16 bits has few levels
 UPDATES = 8  # results on the way, for the plot of convergence
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
@@ -187,6 +192,7 @@ class Set:
 
     def choose_curve(self, options, made):
         """Sets what makes samples linear: as it is given, or as the files say."""
+        self.is_curve_guessed = False
         if options.gamma is not None or options.curve != "gamma":
             self.curve, self.gamma = options.curve, 1 if options.gamma is None else options.gamma
             return
@@ -202,6 +208,8 @@ class Set:
                       " --gamma 1 takes them as they are.")
         elif doubt:
             made.warn(doubt)
+        else:
+            self.is_curve_guessed = photographs.is_silent(path)
 
     def take(self, pairs):
         """Sets which photographs are used, and under which lights."""
@@ -486,8 +494,8 @@ def tell_figures(made, told, misfits, n):
                   about="part of the mask. Beyond: too dark, clipped, or a background that is not masked")
     report.figure("clipped samples", told["clipped-share"], at_most=CLIPPED, about="part of all. Beyond: exposed too long")
     if residual > RESIDUAL:
-        made.warn(f"The mean residual is {residual:.3g}, and should be at most {RESIDUAL}. Are the lights in the order of the pictures? Noise and a"
-                  " surface that is not matte raise it, too.")
+        made.warn(f"The mean residual is {residual:.3g}, and should be at most {RESIDUAL}. Are the lights in the order of the pictures? Lamps of"
+                  " unequal strength (lights --card measures it), noise and a surface that is not matte raise it, too.")
     report.figure("pictures that contradict the others", len(misfits), at_most=0, about="turned, moved, of another exposure or of another light."
                   " They still count where they fit; --leave-out NAME does without them")
     if told["change"] >= 0:
@@ -505,6 +513,10 @@ def show(np, photos, made, options, watch, quality):
     tell_figures(made, told, watch.misfits, len(photos.pairs))
     if has_directions(photos, options):
         report.not_checked(*DISTANCE, at_least=FAR, about=NOT_KNOWN)
+    if photos.is_curve_guessed:
+        report.not_checked("curve of the samples", "% from linear", at_most=FAINT, about=CURVE)
+    if not photos.dark and "ambient-model=constant" not in options.set:
+        report.not_checked("room light", "% of the lamps", at_most=FAINT, about=ROOM_LIGHT)
     unit = options.unit
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = upright(np, made, options)
