@@ -53,6 +53,7 @@ struct _GstLapSharpen {
   gboolean said_border;     /* that a border-value is not used */
   gboolean said_transfer;   /* that light=linear knows no transfer function */
   gboolean said_regions;    /* that a frame has too many */
+  gboolean said_empty;      /* that x or y is beyond the frame */
 };
 
 #define LAP_SHARPEN_FORMATS \
@@ -243,6 +244,23 @@ warn_of_border_value (GstLapSharpen *self, const ImkLapsharpenConfig *config)
       (NULL));
 }
 
+/* Of a region that no pixel belongs to. */
+static void
+warn_of_region (GstLapSharpen *self)
+{
+  const Settings *s = now (self);
+  gboolean is_empty =
+      s->x >= (guint) self->info.width || s->y >= (guint) self->info.height;
+
+  if (is_empty && !self->said_empty)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("x=%u y=%u begins outside of the frame of %d x %d pixels: nothing is "
+         "sharpened.",
+            s->x, s->y, self->info.width, self->info.height),
+        (NULL));
+  self->said_empty = is_empty;
+}
+
 static void
 warn_of_transfer (GstLapSharpen *self, const GstVideoInfo *info)
 {
@@ -342,6 +360,7 @@ gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
   self->areas = areas;
   warn_of_border_value (self, &settings->config);
   warn_of_transfer (self, info);
+  warn_of_region (self);
   return IMK_OK;
 }
 
@@ -386,8 +405,11 @@ gst_lap_sharpen_apply (
   if (self->n_kernels)
     gst_lap_sharpen_get_areas (&self->info, now (self), NULL, &self->areas);
   status = update_kernels (self, error);
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
     warn_of_border_value (self, &now (self)->config);
+    if (self->n_kernels)
+      warn_of_region (self);
+  }
   return status;
 }
 

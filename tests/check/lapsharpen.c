@@ -1237,6 +1237,34 @@ CHECK_TEST (test_a_border_value_that_does_not_count_is_said_once)
   }
 }
 
+CHECK_TEST (test_a_region_outside_of_the_frame_is_said)
+{
+  const struct {
+    guint x, y, width;
+    const gchar *said;
+  } steps[] = {
+      {7, 0, 3, NULL},
+      {8, 0, 3, "x=8 y=0 begins outside of the frame of 8 x 4 pixels"},
+      {8, 0, 2, NULL}, /* said already */
+      {1, 0, 2, NULL},
+      {1, 4, 2, "x=1 y=4 begins outside"},
+  };
+  g_autoptr (CheckHarness) h = harness_new ("cpu", "");
+  GstBus *bus = check_watch (h->element);
+  GstVideoInfo info = check_info ("GRAY8", 8, 4);
+
+  set_gray (h, 8, 4);
+  for (guint i = 0; i < G_N_ELEMENTS (steps); i++) {
+    g_object_set (h->element, "x", steps[i].x, "y", steps[i].y, "width",
+        steps[i].width, NULL);
+    gst_buffer_unref (sharpen_noise (h, &info));
+    if (steps[i].said)
+      check_warning (bus, LIBRARY, SETTINGS, steps[i].said);
+    fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  }
+  remove_bus (h, bus);
+}
+
 CHECK_LOOP_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit,
     G_N_ELEMENTS (backends))
 {
