@@ -1336,7 +1336,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         served = self.serve(f"picturesrc location={self.folder}/noise.npy loop=true framerate=100/1 ! identity name=i ! fakesink sync=true")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             self.assertTrue((await ask(ws, do="record", pad="i.src", path="r%05d.png"))["ok"])
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.4)
             await ws.send_json({"id": 1, "do": "record-stop"})
             begin = time.monotonic()
             told = await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["ending"])
