@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gstoctangio.h"
-#include "gstoctangiosettings.h"
+#include "gstoctangioimage.h"
 
 G_BEGIN_DECLS
 
@@ -14,6 +14,8 @@ struct _GstOctAngio {
   guint n_ascans, n_depths; /* of the input; 0 before caps */
   gboolean is_complex;
   gint fps_n, fps_d;
+  GstOctAngioOptics optics; /* of the set */
+  gboolean warned_of_sign;
   ImkOctangio *kernel;
   ImkBackend backend;      /* of the kernel */
   guint n_repeats, n_rows; /* of the kernel; rows of an image */

@@ -26,7 +26,6 @@
 #include "gstimagingpicture.h"
 #include "gstimagingndarray.h"
 #include "gstimagingquantity.h"
-#include "gstoctangioimage.h"
 
 GST_DEBUG_CATEGORY_STATIC (octangio_debug);
 #define GST_CAT_DEFAULT octangio_debug
@@ -96,12 +95,17 @@ plan_surfaces (const GstOctAngio *self, const GstOctAngioSettings *s,
 }
 
 static ImkStatus
-check_slab (
+check_settings (
     const GstOctAngio *self, const GstOctAngioSettings *s, ImkError *error)
 {
   gboolean has_file = gst_imaging_setting_file_data (s->surfaces) != NULL;
   gboolean finds = s->surface == GST_OCT_ANGIO_SURFACE_CONTOUR;
 
+  if (s->refractive_index > 0 && s->refractive_index < 1)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "refractive-index is %g; it must be at least 1, or 0 for that of "
+        "octbscan.",
+        s->refractive_index);
   if (s->enface == GST_OCT_ANGIO_ENFACE_NONE)
     return IMK_OK;
   if (finds && has_file)
@@ -141,10 +145,10 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.n_depths = self->n_depths;
   c.is_complex = self->is_complex;
   c.floor = s->floor_db > -200 ? pow (10, s->floor_db / 10) : 0;
-  c.scale = gst_oct_angio_scale (s);
+  c.scale = gst_oct_angio_scale (s, &self->optics);
   c.finds_surface = has_contour;
   c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
-  status = check_slab (self, s, error);
+  status = check_settings (self, s, error);
   if (status == IMK_OK)
     status = plan_surfaces (self, s, &surfaces, &n_surfaces, error);
   if (status != IMK_OK)
@@ -439,7 +443,7 @@ static GstFlowReturn
 push_image (GstOctAngio *self, GstBuffer *last)
 {
   const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
-  GstOctAngioQuantity q = gst_oct_angio_quantity (s);
+  GstOctAngioQuantity q = gst_oct_angio_quantity (s, &self->optics);
   gboolean is_enface = s->enface != GST_OCT_ANGIO_ENFACE_NONE;
   GstBuffer *out;
   GstMapInfo map;
@@ -570,6 +574,36 @@ check_input (GstOctAngio *self, GstBuffer *buffer)
   return FALSE;
 }
 
+/* What the calibration of octbscan says decides on the unit and the sign of
+ * method=doppler. */
+static gboolean
+follow_optics (GstOctAngio *self, GstBuffer *buffer)
+{
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
+  GstOctAngioOptics before = self->optics;
+  ImkError error;
+
+  self->optics = gst_oct_angio_optics (buffer);
+  if (s->config.method != IMK_OCTANGIO_DOPPLER)
+    return TRUE;
+  if (self->optics.wavelengths[0] == 0 && !self->warned_of_sign &&
+      s->falling == GST_OCT_ANGIO_FALLING_AUTO) {
+    self->warned_of_sign = TRUE;
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("The sign of the flow is not known, as the B-scans tell no "
+         "wavelengths: it may be reversed. Set a calibration with wavelengths "
+         "on octbscan, or falling-wavenumbers."),
+        (NULL));
+  }
+  if (gst_oct_angio_scale (s, &before) ==
+      gst_oct_angio_scale (s, &self->optics))
+    return TRUE;
+  if (gst_imaging_engine_renew (self->base.engine, &error) == IMK_OK)
+    return TRUE;
+  gst_imaging_engine_post_error (self->base.engine, error.code, &error);
+  return FALSE;
+}
+
 static GstFlowReturn
 gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -587,6 +621,8 @@ gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
                gst_imaging_settings_stream_time (pad, buffer)))
     flow = GST_FLOW_ERROR;
   else if (!check_input (self, buffer))
+    flow = GST_FLOW_ERROR;
+  else if (self->n_held == 0 && !follow_optics (self, buffer))
     flow = GST_FLOW_ERROR;
   if (flow != GST_FLOW_OK) {
     gst_buffer_unref (buffer);
@@ -657,7 +693,8 @@ gst_oct_angio_stop (GstElement *element)
   g_clear_pointer (&self->volume, g_free);
   g_clear_pointer (&self->surfaces, g_free);
   self->n_ascans = self->n_depths = 0;
-  self->has_sent = FALSE;
+  self->has_sent = self->warned_of_sign = FALSE;
+  self->optics = (GstOctAngioOptics){{0, 0}, 0};
 }
 
 /* --- the object ----------------------------------------------------------- */

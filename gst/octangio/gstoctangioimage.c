@@ -4,22 +4,57 @@
 #include <math.h>
 #include <string.h>
 
-gdouble
-gst_oct_angio_scale (const GstOctAngioSettings *s)
-{
-  gdouble sign = s->falling ? -1 : 1;
+#include "gstimagingquantity.h"
 
-  if (s->wavelength_nm == 0 || s->interval_us == 0)
+GstOctAngioOptics
+gst_oct_angio_optics (GstBuffer *buffer)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, GST_IMAGING_QUANTITY_META);
+  GstOctAngioOptics optics = {{0, 0}, 0};
+  const GstStructure *s;
+
+  if (!meta)
+    return optics;
+  s = gst_custom_meta_get_structure (meta);
+  gst_structure_get_double (s, "wavelength-first", &optics.wavelengths[0]);
+  gst_structure_get_double (s, "wavelength-last", &optics.wavelengths[1]);
+  gst_structure_get_double (s, "refractive-index", &optics.refractive_index);
+  return optics;
+}
+
+/* Returns: nm at the middle wavenumber; 0 when it is not known */
+static gdouble
+wavelength_of (const GstOctAngioSettings *s, const GstOctAngioOptics *o)
+{
+  if (s->wavelength_nm > 0)
+    return s->wavelength_nm;
+  return o->wavelengths[0] > 0 && o->wavelengths[1] > 0
+             ? 2 / (1 / o->wavelengths[0] + 1 / o->wavelengths[1])
+             : 0;
+}
+
+gdouble
+gst_oct_angio_scale (const GstOctAngioSettings *s, const GstOctAngioOptics *o)
+{
+  gboolean falls = s->falling == GST_OCT_ANGIO_FALLING_AUTO
+                       ? o->wavelengths[0] < o->wavelengths[1]
+                       : s->falling == GST_OCT_ANGIO_FALLING_TRUE;
+  gdouble sign = falls ? -1 : 1, wavelength = wavelength_of (s, o);
+  gdouble n = s->refractive_index > 0 ? s->refractive_index
+                                      : MAX (o->refractive_index, 1);
+
+  if (wavelength == 0 || s->interval_us == 0)
     return sign;
-  return sign * s->wavelength_nm /
-         (4 * G_PI * s->refractive_index * s->interval_us);
+  return sign * wavelength / (4 * G_PI * n * s->interval_us);
 }
 
 GstOctAngioQuantity
-gst_oct_angio_quantity (const GstOctAngioSettings *s)
+gst_oct_angio_quantity (
+    const GstOctAngioSettings *s, const GstOctAngioOptics *o)
 {
-  gdouble most = G_PI * ABS (gst_oct_angio_scale (s));
-  gboolean has_units = s->wavelength_nm > 0 && s->interval_us > 0;
+  gdouble most = G_PI * ABS (gst_oct_angio_scale (s, o));
+  gboolean has_units = wavelength_of (s, o) > 0 && s->interval_us > 0;
   GstOctAngioQuantity q;
 
   switch (s->config.method) {

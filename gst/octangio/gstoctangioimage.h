@@ -15,11 +15,20 @@ typedef struct {
   gdouble low, high;
 } GstOctAngioQuantity;
 
+/* What the input tells of itself; 0 where it does not. */
+typedef struct {
+  gdouble wavelengths[2]; /* nm, at the first and the last wavenumber */
+  gdouble refractive_index;
+} GstOctAngioOptics;
+
+GstOctAngioOptics gst_oct_angio_optics (GstBuffer *buffer);
+
 /* Returns: radians to the unit of method=doppler */
-gdouble gst_oct_angio_scale (const GstOctAngioSettings *settings);
+gdouble gst_oct_angio_scale (
+    const GstOctAngioSettings *settings, const GstOctAngioOptics *optics);
 
 GstOctAngioQuantity gst_oct_angio_quantity (
-    const GstOctAngioSettings *settings);
+    const GstOctAngioSettings *settings, const GstOctAngioOptics *optics);
 
 /* Makes an image of @n_rows rows of @width numbers; @info: NULL for float32. */
 void gst_oct_angio_draw (const GstOctAngioQuantity *quantity,

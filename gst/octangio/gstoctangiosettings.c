@@ -46,6 +46,15 @@ static const GEnumValue surface_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue falling_values[] = {
+    {GST_OCT_ANGIO_FALLING_FALSE, "Wavelengths fall with the samples", "false"},
+    {GST_OCT_ANGIO_FALLING_TRUE, "Wavelengths rise with the samples", "true"},
+    {GST_OCT_ANGIO_FALLING_AUTO,
+        "As the calibration of octbscan says; false without wavelengths",
+        "auto"},
+    {0, NULL, NULL},
+};
+
 static gpointer
 load_surfaces (const gchar *location, ImkError *error)
 {
@@ -110,21 +119,22 @@ static const GstImagingSetting settings[] = {
         "fringe with an amplitude of one count"),
     GST_IMAGING_DOUBLE ("wavelength-nm", LIVE, GST_OCT_ANGIO_KERNEL,
         GstOctAngioSettings, wavelength_nm, 0, 20000, "nm",
-        "Wavelength in the middle of the wavenumbers. With interval-us the "
-        "output of method=doppler is in mm/s; with 0 it is in radians"),
+        "Wavelength in the middle of the wavenumbers. 0: that of the "
+        "calibration of octbscan"),
     GST_IMAGING_DOUBLE ("interval-us", LIVE, GST_OCT_ANGIO_KERNEL,
         GstOctAngioSettings, interval_us, 0, 1e9, "us",
         "Time from one to the next of the pixels that are compared: between "
-        "B-scans, or with pairs=ascans between A-scans"),
+        "B-scans, or with pairs=ascans between A-scans. With it and a "
+        "wavelength method=doppler is in mm/s; with 0 it is in radians"),
     GST_IMAGING_DOUBLE ("refractive-index", LIVE, GST_OCT_ANGIO_KERNEL,
-        GstOctAngioSettings, refractive_index, 1, 5, NULL,
-        "Refractive index n of the sample: v = phase wavelength / (4 pi n "
-        "interval)"),
-    GST_IMAGING_BOOLEAN ("falling-wavenumbers", LIVE, GST_OCT_ANGIO_KERNEL,
-        GstOctAngioSettings, falling,
-        "The wavelengths rise with the samples of a spectrum, so that a phase "
-        "that rises is motion to smaller depths. Positive flow is to larger "
-        "depths"),
+        GstOctAngioSettings, refractive_index, 0, 5, NULL,
+        "Refractive index n of the sample, at least 1: v = phase wavelength / "
+        "(4 pi n interval). 0: that of octbscan"),
+    GST_IMAGING_ENUM ("falling-wavenumbers", LIVE, GST_OCT_ANGIO_KERNEL,
+        GstOctAngioSettings, falling, "GstOctAngioFalling", falling_values,
+        "Whether the wavenumbers fall with the samples of a spectrum, so that "
+        "a phase that rises is motion to smaller depths. Positive flow is to "
+        "larger depths"),
     GST_IMAGING_DOUBLE ("range-min", LIVE, 0, GstOctAngioSettings, range_min,
         -1e30, 1e30, NULL,
         "Value that is black in images of 8 and 16 bits, in the unit of the "
@@ -172,7 +182,7 @@ init_settings (gpointer data)
 
   imk_octangio_config_init (&s->config);
   s->floor_db = -200;
-  s->refractive_index = 1;
+  s->falling = GST_OCT_ANGIO_FALLING_AUTO;
   s->bscans_per_volume = 240;
   s->surface_window = 9;
 }

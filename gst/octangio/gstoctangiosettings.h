@@ -19,11 +19,18 @@ typedef enum {
   GST_OCT_ANGIO_SURFACE_CONTOUR,
 } GstOctAngioSurface;
 
+/* In the order of a boolean, which the property was. */
+typedef enum {
+  GST_OCT_ANGIO_FALLING_FALSE,
+  GST_OCT_ANGIO_FALLING_TRUE,
+  GST_OCT_ANGIO_FALLING_AUTO,
+} GstOctAngioFalling;
+
 typedef struct {
   ImkOctangioConfig config; /* without sizes, floor and scale */
   gdouble floor_db;         /* -200: none */
   gdouble wavelength_nm, interval_us, refractive_index;
-  gboolean falling;
+  GstOctAngioFalling falling;
   gdouble range_min, range_max; /* equal: those of the method */
   GstOctAngioEnface enface;
   guint bscans_per_volume, enface_top, enface_bottom, enface_depths;

@@ -136,6 +136,7 @@ struct _GstOctBscan {
   GstOctBscanOpen open;
   gint width, height;            /* of the images */
   gdouble depth_step;            /* of the kernel, imk_octbscan_depth_step () */
+  gdouble wavelengths[2];        /* nm, likewise; 0 when they are not known */
   guint n_full;                  /* B-scans that make an efficient copy */
   GstOctBscanSnapshot *snapshot; /* (nullable): of the last B-scan */
   GstOctBscanQueue *queue; /* freed with the engine and the object locked */

@@ -86,6 +86,8 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
   self->width = (gint) width;
   self->height = (gint) height;
   self->depth_step = imk_octbscan_depth_step (self->open.kernel);
+  if (!imk_octbscan_wavelengths (self->open.kernel, self->wavelengths))
+    self->wavelengths[0] = self->wavelengths[1] = 0;
   return IMK_OK;
 }
 

@@ -81,6 +81,21 @@ gst_oct_bscan_describe_volume (const GstOctBscanWork *w, GstBuffer *image,
   sign (w, image);
 }
 
+/* With these octangio makes velocities of phases. */
+static void
+attach_optics (const GstOctBscanSnapshot *snapshot, GstBuffer *image)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (image, GST_IMAGING_QUANTITY_META);
+
+  if (!meta)
+    return;
+  gst_structure_set (gst_custom_meta_get_structure (meta), "refractive-index",
+      G_TYPE_DOUBLE, snapshot->refractive_index, "wavelength-first",
+      G_TYPE_DOUBLE, snapshot->wavelengths[0], "wavelength-last", G_TYPE_DOUBLE,
+      snapshot->wavelengths[1], NULL);
+}
+
 /* A-scan by A-scan, before they are averaged, turned round and, without
  * tracking-complex, tracked. */
 static void
@@ -98,6 +113,7 @@ describe_complex (const GstOctBscanWork *w, gdouble shift, GstBuffer *image)
           {"lateral", lateral->unit,
               fabs (lateral->step) / MAX (c->average_ascans, 1), 0}},
       2);
+  attach_optics (w->snapshot, image);
 }
 
 void

@@ -20,6 +20,8 @@ snapshot_copy (const GstOctBscanSnapshot *from)
       .average_bscans = from->average_bscans,
       .depth = from->depth,
       .lateral = from->lateral,
+      .wavelengths = {from->wavelengths[0], from->wavelengths[1]},
+      .refractive_index = from->refractive_index,
       .element = from->element,
       .settings_hash = g_strdup (from->settings_hash),
       .pads_serial = from->pads_serial,
@@ -119,6 +121,8 @@ snapshot_new (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   now.depth = gst_oct_bscan_depth_axis (self);
   now.lateral = gst_oct_bscan_lateral_axis (self);
+  memcpy (now.wavelengths, self->wavelengths, sizeof (now.wavelengths));
+  now.refractive_index = self->now->refractive_index;
   memcpy (now.live, self->plan->live, sizeof (now.live));
   now.config.live_dispersion =
       self->plan->config.live_dispersion ? now.live : NULL;

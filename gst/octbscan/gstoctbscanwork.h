@@ -18,9 +18,11 @@ struct _GstOctBscanSnapshot {
   gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* of @config, if it has one */
   guint average_bscans;
   GstImagingAxis depth, lateral; /* of images */
-  const gchar *element;          /* interned */
-  gchar *settings_hash;          /* (nullable) */
-  guint pads_serial;             /* of gst_imaging_src_pads_serial () */
+  gdouble wavelengths[2];        /* nm; 0 when they are not known */
+  gdouble refractive_index;
+  const gchar *element; /* interned */
+  gchar *settings_hash; /* (nullable) */
+  guint pads_serial;    /* of gst_imaging_src_pads_serial () */
   GstOctBscanPad *pads[N_OUTPUTS];
   gboolean is_float[N_OUTPUTS]; /* an image is a tensor */
   GstVideoInfo info[N_OUTPUTS]; /* of an image */

@@ -462,6 +462,20 @@ imk_octbscan_grid_depth_step (const ImkOctbscanConfig *c, uint32_t camera)
          (2 * fabs (ends[0] - ends[1]));
 }
 
+bool
+imk_octbscan_grid_wavelengths (
+    const ImkOctbscanConfig *c, uint32_t camera, double nm[2])
+{
+  double um = imk_octbscan_grid_unit (c, camera), ends[2];
+
+  if (um == 0)
+    return false;
+  ends_of (c, camera, ends);
+  nm[0] = 1e3 * um / ends[0];
+  nm[1] = 1e3 * um / ends[1];
+  return true;
+}
+
 /* ------------------------------------------------------------------------
  * What the samples are multiplied by. */
 

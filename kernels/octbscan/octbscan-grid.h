@@ -38,6 +38,11 @@ ImkStatus imk_octbscan_grid_positions (const ImkOctbscanConfig *config,
 double imk_octbscan_grid_depth_step (
     const ImkOctbscanConfig *config, uint32_t camera);
 
+/* @nm: (out): wavelengths at the first and the last wavenumber of the grid
+ * Returns: false, @nm untouched, without wavelengths of a known unit */
+bool imk_octbscan_grid_wavelengths (
+    const ImkOctbscanConfig *config, uint32_t camera, double nm[2]);
+
 /* u of phases and dispersion at the first and the last wavenumber of the grid:
  * -1 and 1 over those of the camera's pixels, whatever the grid covers. The
  * second is the smaller one where the grid runs the other way, and phases are

@@ -30,6 +30,7 @@ struct ImkOctbscan {
   uint32_t n_resets;
   bool has_bscan;          /* since the last reset */
   double depth_step;       /* um; 0 when it is not known */
+  double wavelengths[2];   /* nm; 0 when they are not known */
   ImkOctbscanChain *chain; /* on a device, for changes of the dispersion */
   bool is_live;            /* and its current dispersion: */
   double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
@@ -320,6 +321,30 @@ imk_octbscan_depth_step (const ImkOctbscan *self)
   return self->depth_step;
 }
 
+static void
+find_wavelengths (const ImkOctbscanConfig *c, double nm[2])
+{
+  double others[2];
+
+  for (uint32_t i = 0; i < c->n_cameras; i++) {
+    bool known = imk_octbscan_grid_wavelengths (c, i, i > 0 ? others : nm);
+
+    if (!known || (i > 0 && (others[0] < others[1]) != (nm[0] < nm[1]))) {
+      nm[0] = nm[1] = 0;
+      return;
+    }
+  }
+}
+
+bool
+imk_octbscan_wavelengths (const ImkOctbscan *self, double nm[2])
+{
+  if (self->wavelengths[0] == 0)
+    return false;
+  memcpy (nm, self->wavelengths, sizeof (self->wavelengths));
+  return true;
+}
+
 static ImkOctbscanStrategy
 choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 {
@@ -362,6 +387,7 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
       .params = params_of (config),
       .depth_step = depth_step_of (config),
   };
+  find_wavelengths (config, s->wavelengths);
   s->config.strategy = choose_strategy (backend, config);
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_check_operators (config, error);

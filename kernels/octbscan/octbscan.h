@@ -424,6 +424,12 @@ IMK_API uint32_t imk_octbscan_n_depths (const ImkOctbscanConfig *config);
  * m, and for cameras whose steps differ by more than 0.1 % */
 IMK_API double imk_octbscan_depth_step (const ImkOctbscan *self);
 
+/* The phase of Z grows with the depth if @nm[0] > @nm[1], and falls otherwise.
+ * @nm: (out): the wavelengths at the first and the last wavenumber, of camera 0
+ * Returns: false, @nm untouched, without wavelengths in nm, um or m, and for
+ * cameras whose wavenumbers run in different directions */
+IMK_API bool imk_octbscan_wavelengths (const ImkOctbscan *self, double nm[2]);
+
 /* Returns: the number of A-scans of an image: H over average_ascans, rounded
  * up */
 IMK_API uint32_t imk_octbscan_n_ascans (const ImkOctbscanConfig *config);

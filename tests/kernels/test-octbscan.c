@@ -911,7 +911,7 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
   test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, c->width, 1, 1, 0);
   test_auto (Result) r = result_new (c, IMK_TYPE_F32, 0);
   test_autoptr (ImkOctbscan) kernel = NULL;
-  double level[3];
+  double level[3], nm[2];
   uint32_t best = 1;
 
   for (uint32_t i = 0; i < c->width; i++)
@@ -919,6 +919,14 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
         &in, i, 0, cos (4 * M_PI * um / (wavelengths[i] * unit)) * 1000);
   test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, test_new_error ()));
   *step = imk_octbscan_depth_step (kernel);
+  test_check (imk_octbscan_wavelengths (kernel, nm) == (*step > 0),
+      "wavelengths are known with the depth step");
+  for (int i = 0; i < 2 && *step > 0; i++) {
+    double given = 1e3 * unit * wavelengths[i == 0 ? 0 : c->width - 1];
+
+    test_check (fabs (nm[i] - given) < 1e-9 * given, "end %d: %g, not %g nm", i,
+        nm[i], given);
+  }
   run_kernel (&cpu_ways[0], kernel, c, &in, 0, &r);
   for (uint32_t q = 1; q + 1 < imk_octbscan_n_depths (c); q++)
     if (hypot (complex_row (&r, 0)[2 * q], complex_row (&r, 0)[2 * q + 1]) >
@@ -999,6 +1007,11 @@ TEST (test_depth_step, "the depth step says where a mirror is seen")
   cameras[1].values = (const double[]){ends[0], 0.99 * ends[1]};
   test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
   test_check (imk_octbscan_depth_step (kernel) == 0, "different cameras");
+  test_check (imk_octbscan_wavelengths (kernel, lengths), "the first camera's");
+  imk_octbscan_free (kernel);
+  cameras[1].values = (const double[]){ends[1], ends[0]};
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
+  test_check (!imk_octbscan_wavelengths (kernel, lengths), "two directions");
 }
 
 typedef struct {

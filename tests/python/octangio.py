@@ -29,9 +29,9 @@ def velocity(z):
     return np.where(abs(z - CENTRE) < RADIUS, PEAK * (1 - ((z - CENTRE) / RADIUS) ** 2), 0)
 
 
-def phantom(bulk, noise, moves=True, together=False):
-    """Returns: spectra [B-scans, lines, samples]: scatterers in tissue and in a vessel; the whole sample moves by up to bulk um,
-    each line by itself or all of a B-scan together"""
+def phantom(bulk, noise, moves=True, together=False, k=K, index=1):
+    """Returns: spectra [B-scans, lines, samples]: scatterers in tissue of a refractive index and in a vessel; the whole sample moves
+    by up to bulk um, each line by itself or all of a B-scan together. k: of the samples, 1 / um"""
     rng = np.random.default_rng(5)
     lamp = 20000 * np.hanning(SAMPLES)
     spectra = np.empty((SETS * REPEATS, LINES, SAMPLES))
@@ -42,7 +42,7 @@ def phantom(bulk, noise, moves=True, together=False):
         for b in range(SETS * REPEATS):
             shift = of_bscan[b] if together else rng.uniform(-bulk, bulk)
             at = z + (velocity(z) * b * INTERVAL * 1e-3 if moves else 0) + shift
-            fringes = (amplitude[:, None] * np.cos(2 * K * at[:, None])).sum(0)
+            fringes = (amplitude[:, None] * np.cos(2 * k * index * at[:, None])).sum(0)
             spectra[b, line] = lamp * (1 + fringes)
     spectra += rng.normal(0, noise, spectra.shape)
     return np.rint(spectra + 500).astype("u2")
@@ -54,7 +54,7 @@ class OctAngio(unittest.TestCase):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def flow(self, spectra, *settings, pad="complex", oct_settings="", background=None):
+    def flow(self, spectra, *settings, pad="complex", oct_settings="", background=None, ends=ENDS):
         """Returns: [sets, depths, lines] of octangio, and Z [B-scans, lines, depths] of octbscan"""
         spectra_path, flow, z = (os.path.join(self.folder, name) for name in ("s.npy", "flow.npy", "z.npy"))
         for path in flow, z:
@@ -62,7 +62,7 @@ class OctAngio(unittest.TestCase):
                 os.remove(path)
         np.save(spectra_path, spectra)
         with open(os.path.join(self.folder, "oct.ini"), "w", encoding="utf-8") as file:
-            file.write(f"[camera]\nlambda-first={ENDS[0]}\nlambda-last={ENDS[1]}\n")
+            file.write(f"[camera]\nlambda-first={ends[0]}\nlambda-last={ends[1]}\n")
         play(f"picturesrc location={spectra_path} ! octbscan name=o upsample={SAMPLES} taper=none background=file"
              f" background-location={self.background(background)} calibration={self.folder}/oct.ini {oct_settings} ! fakesink async=false"
              f" o.{pad} ! tee name=t ! queue ! octangio repeats={REPEATS} {' '.join(settings)} ! other/tensors !"
@@ -109,6 +109,31 @@ class OctAngio(unittest.TestCase):
         flow, _z = self.flow(spectra, "method=doppler", "lateral-window=24", "depth-window=3", f"wavelength-nm={MIDDLE}",
                              f"interval-us={INTERVAL}", "falling-wavenumbers=true")
         np.testing.assert_allclose(flow[:, :, LINES // 2].mean(0), -found, atol=1e-7)
+
+    def share_of_flow(self, ends, *settings, index=1, oct_settings=""):
+        """Returns: the flow through the vessel over the truth, for spectra whose wavelengths go from one end to the other"""
+        k = 2e3 * np.pi / np.linspace(*ends, SAMPLES)
+        flow, _z = self.flow(phantom(bulk=0, noise=5, k=k, index=index), "method=doppler", "lateral-window=24", "depth-window=3", *settings,
+                             oct_settings=oct_settings, ends=ends)
+        axis = metadata.sidecar(os.path.join(self.folder, "flow.npy"))["quantity"]["axes"][1]
+        depths = metadata.places(axis, flow.shape[1])
+        vessel = abs(depths - CENTRE) < 0.8 * RADIUS
+        return flow[:, vessel, LINES // 2].mean(0).sum() / velocity(depths[vessel]).sum()
+
+    def test_sign_and_wavelength_are_those_of_the_calibration(self):
+        """Flow to larger depths is positive, whether wavelengths rise or fall with the samples; properties override."""
+        interval, falling, rising = f"interval-us={INTERVAL}", ENDS, ENDS[::-1]
+        for ends, settings, expected in (falling, [], 1), (rising, [], 1), (rising, ["falling-wavenumbers=false"], -1), \
+                (falling, ["falling-wavenumbers=true", f"wavelength-nm={2 * MIDDLE}"], -2):
+            share = self.share_of_flow(ends, interval, *settings)
+            print(f"# {ends}, {settings}: flow {share:.4f} of the truth")
+            self.assertLess(abs(share / expected - 1), 0.03, (ends, settings))
+
+    def test_refractive_index_is_that_of_octbscan(self):
+        for settings, expected in ([], 1), (["refractive-index=1.2"], 1.38 / 1.2):
+            share = self.share_of_flow(ENDS, f"interval-us={INTERVAL}", *settings, index=1.38, oct_settings="refractive-index=1.38")
+            print(f"# refractive index, {settings}: flow {share:.4f} of the truth")
+            self.assertLess(abs(share / expected - 1), 0.03, settings)
 
     def test_numpy_gives_the_same(self):
         spectra = phantom(bulk=0, noise=20)
