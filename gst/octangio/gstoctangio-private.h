@@ -32,6 +32,7 @@ struct _GstOctAngio {
   GstBuffer *held[IMK_OCTANGIO_MAX_REPEATS];
   guint n_held;
   GstClockTime pts, end; /* of the image so far */
+  guint64 offset;        /* of its first B-scan */
   gboolean has_sent;     /* caps of the output */
   gboolean is_float;
   GstVideoInfo out;

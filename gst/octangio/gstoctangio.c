@@ -394,6 +394,11 @@ describe (GstOctAngio *self, const GstOctAngioQuantity *q, GstBuffer *out,
   gst_imaging_metadata_pass (out, in, FALSE);
   GST_BUFFER_PTS (out) = self->pts;
   GST_BUFFER_DTS (out) = GST_CLOCK_TIME_NONE;
+  /* of all B-scans, or those after the first would count as missing frames */
+  GST_BUFFER_OFFSET (out) = self->offset;
+  GST_BUFFER_OFFSET_END (out) = GST_BUFFER_OFFSET_IS_VALID (in)
+                                    ? GST_BUFFER_OFFSET (in) + 1
+                                    : GST_BUFFER_OFFSET_NONE;
   GST_BUFFER_DURATION (out) =
       GST_CLOCK_TIME_IS_VALID (self->pts) && GST_CLOCK_TIME_IS_VALID (self->end)
           ? self->end - self->pts
@@ -628,8 +633,10 @@ gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return flow;
   }
-  if (self->n_held == 0 && self->n_projected == 0)
+  if (self->n_held == 0 && self->n_projected == 0) {
     self->pts = GST_BUFFER_PTS (buffer);
+    self->offset = GST_BUFFER_OFFSET (buffer);
+  }
   self->end =
       GST_BUFFER_PTS_IS_VALID (buffer) && GST_BUFFER_DURATION_IS_VALID (buffer)
           ? GST_BUFFER_PTS (buffer) + GST_BUFFER_DURATION (buffer)

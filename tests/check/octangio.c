@@ -8,6 +8,7 @@
 
 #include "gstimagingarrayfile.h"
 #include "gstimagingmemory.h"
+#include "gstimagingnumbering.h"
 #include "gstimagingquantity.h"
 
 #include "core/failures.h"
@@ -73,7 +74,8 @@ CHECK_TEST (test_velocity_has_unit_and_time)
   GstBus *bus;
   GstHarness *h = harness_new (
       "octangio repeats=3 method=doppler bulk-motion=false lateral-window=1 "
-      "depth-window=1 wavelength-nm=800 interval-us=1000 refractive-index=1.4",
+      "depth-window=1 wavelength-nm=800 interval-us=1000 refractive-index=1.4 "
+      "falling-wavenumbers=false",
       COMPLEX_CAPS, "other/tensors", &bus);
 
   for (guint i = 0; i < 7; i++)
@@ -89,6 +91,8 @@ CHECK_TEST (test_velocity_has_unit_and_time)
     fail_unless_equals_string (gst_structure_get_string (s, "unit"), "mm/s");
     fail_unless_equals_uint64 (GST_BUFFER_PTS (out), k * 75 * GST_MSECOND);
     fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), 75 * GST_MSECOND);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (out), 3 * k);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET_END (out), 3 * k + 3);
     gst_buffer_map (out, &map, GST_MAP_READ);
     fail_unless_equals_int (map.size, ASCANS * DEPTHS * sizeof (gfloat));
     for (guint i = 0; i < ASCANS * DEPTHS; i++)
@@ -101,6 +105,47 @@ CHECK_TEST (test_velocity_has_unit_and_time)
   harness_free (h, bus);
 }
 
+CHECK_TEST (test_unknown_sign_is_said_once)
+{
+  GstBus *bus;
+  GstHarness *h = harness_new (
+      "octangio repeats=2 method=doppler", COMPLEX_CAPS, "ANY", &bus);
+
+  for (guint i = 0; i < 4; i++)
+    check_push (h, bscan_new (i), GST_FLOW_OK);
+  check_warning (bus, STREAM, FORMAT, "falling-wavenumbers");
+  harness_free (h, bus);
+}
+
+/* Images that are missing are counted behind octangio, not the B-scans that
+ * became an image; also without times. */
+CHECK_LOOP_TEST (test_missing_sets_are_counted, 2)
+{
+  static const guint offsets[] = {0, 1, 2, 3, 5, 6, 7, 8, 9, 10};
+  GstImagingNumbering numbering = {.n_frames = 0};
+  GstBus *bus;
+  GstHarness *h = harness_new ("octangio repeats=3", COMPLEX_CAPS, "ANY", &bus);
+
+  for (guint i = 0; i < G_N_ELEMENTS (offsets); i++) {
+    GstBuffer *in = bscan_new (offsets[i]);
+
+    if (__i__ == 0)
+      GST_BUFFER_PTS (in) = GST_BUFFER_DURATION (in) = GST_CLOCK_TIME_NONE;
+    if (i > 0 && offsets[i] > offsets[i - 1] + 1)
+      GST_BUFFER_FLAG_SET (in, GST_BUFFER_FLAG_DISCONT);
+    check_push (h, in, GST_FLOW_OK);
+  }
+  for (guint i = 0; i < 3; i++) {
+    g_autoptr (GstBuffer) out = check_pull (h);
+    guint64 n_missing;
+
+    gst_imaging_numbering_next (&numbering, out, &n_missing);
+    fail_unless_equals_uint64 (n_missing, i == 1);
+  }
+  check_warning (bus, STREAM, FAILED, "1 B-scans of an incomplete set");
+  harness_free (h, bus);
+}
+
 /* Colours say the direction, grey values the size. */
 CHECK_LOOP_TEST (test_colours_and_grey_values, 4)
 {
@@ -109,7 +154,7 @@ CHECK_LOOP_TEST (test_colours_and_grey_values, 4)
   GstBus *bus;
   GstHarness *h = harness_new (
       "octangio repeats=2 method=doppler bulk-motion=false lateral-window=1 "
-      "depth-window=1 range-min=-1 range-max=1",
+      "depth-window=1 range-min=-1 range-max=1 falling-wavenumbers=false",
       COMPLEX_CAPS, outs[__i__], &bus);
   GstBuffer *out;
   GstMapInfo map;
@@ -150,7 +195,8 @@ CHECK_TEST (test_enface_between_surfaces)
       (const guint64[]){2, ASCANS}, surfaces, NULL));
   launch = g_strdup_printf (
       "octangio repeats=2 method=doppler bulk-motion=false lateral-window=1 "
-      "depth-window=1 enface=mean bscans-per-volume=2 surfaces-location=%s",
+      "depth-window=1 enface=mean bscans-per-volume=2 falling-wavenumbers=false "
+      "surfaces-location=%s",
       path);
   h = harness_new (launch, COMPLEX_CAPS, "other/tensors", &bus);
   for (guint i = 0; i < 4; i++)
@@ -311,13 +357,15 @@ CHECK_LOOP_TEST (test_the_device_gives_the_same, 9)
           TRUE},
       {"octangio repeats=2 method=complex-decorrelation floor=1",
           "other/tensors", TRUE},
-      {"octangio repeats=4 method=doppler", "video/x-raw,format=GRAY16_LE",
-          FALSE},
-      {"octangio repeats=1 method=doppler pairs=ascans bulk-motion=false",
+      {"octangio repeats=4 method=doppler falling-wavenumbers=false",
+          "video/x-raw,format=GRAY16_LE", FALSE},
+      {"octangio repeats=1 method=doppler pairs=ascans bulk-motion=false "
+       "falling-wavenumbers=false",
           "other/tensors", TRUE, TRUE},
       {"octangio repeats=4 method=eigen", "other/tensors", FALSE, TRUE},
       {"octangio repeats=2 method=doppler enface=mean bscans-per-volume=2 "
-       "surface=contour surface-window=3 enface-depths=2",
+       "surface=contour surface-window=3 enface-depths=2 "
+       "falling-wavenumbers=false",
           "other/tensors", FALSE},
   };
   g_autofree gchar *cuda =
@@ -363,7 +411,7 @@ CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
   static const gchar launch[] =
       "octangio repeats=2 method=doppler bulk-motion=false lateral-window=1 "
       "depth-window=1 enface=mean bscans-per-volume=2 enface-bottom=3 "
-      "backend=cuda";
+      "falling-wavenumbers=false backend=cuda";
   guint n_warnings = 0;
 
   for (gulong nth = 1; nth < 30; nth++) {
