@@ -68,6 +68,60 @@ class Oct(unittest.TestCase):
                 self.assertEqual("is it --" in err, sentence is not None, (samples, given, err))
                 self.assertIn(sentence or "", err)
 
+    def repeats(self):
+        """Writes 2 places, 4 repeats each, of scatterers of which those from 150 to 230 um move by 0.06 mm/s in 1 ms; the whole sample
+        moves, too"""
+        rng = np.random.default_rng(3)
+        k = 2e3 * np.pi / wavelengths()
+        spectra = np.empty((8, LINES, SAMPLES))
+        for place in range(2):
+            z, amplitude = rng.uniform(60, 450, (LINES, 300)), rng.rayleigh(0.005, (LINES, 300))
+            moved = np.where(abs(z - 190) < 40, 0.06, 0)
+            for repeat in range(4):
+                at = z + repeat * moved + rng.uniform(-0.05, 0.05)
+                spectra[4 * place + repeat] = [1 + a @ np.cos(2 * 1.38 * np.outer(depth, k)) for a, depth in zip(amplitude, at)]
+        spectra = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)) * spectra + rng.normal(0, 5, spectra.shape) + 500
+        spectra = np.rint(spectra).astype("u2")
+        np.save(self.path("r.npy"), spectra)
+        return spectra
+
+    def test_velocity_of_repeats(self):
+        self.repeats()
+        flow = ("--angio", "doppler", "--repeats", "4", "--interval-us", "1000", "refractive-index=1.38")
+        for extra in [], ["--complex", "--enface"]:
+            self.call("r.npy", "--lambda", "800", "900", *flow, *extra)
+            told = metadata.sidecar(self.path("out/angio.npy"))
+            values = np.load(self.path("out/angio.npy"))
+            depth = metadata.places(told["quantity"]["axes"][1], values.shape[1])
+            self.assertEqual((told["quantity"]["unit"], told["frames-missing"], values.shape), ("mm/s", 0, (2, SAMPLES // 2, LINES)))
+            found = values[:, abs(depth - 190) < 30].mean()
+            still = abs(values[:, (depth > 260) & (depth < 430)].mean())
+            print(f"# velocity {found:.4f} of 0.06 mm/s, beside it {still:.4f}")
+            self.assertLess(abs(found / 0.06 - 1), 0.03)
+            self.assertLess(still, 0.001)
+            result = result_of(self.path("out"))
+            self.assertEqual((result["sets"], result["flow-unit"]), (2, "mm/s"))
+            self.assertGreater(result["repeat-correlation"], 0.8)
+            self.assertTrue(os.path.exists(self.path("out/angio.png")))
+            for name in "complex.npy", "angio-enface.npy", "angio-enface.png":
+                self.assertEqual(os.path.exists(self.path("out/" + name)), bool(extra), name)
+        self.assertEqual(np.load(self.path("out/angio-enface.npy")).reshape(-1, LINES).shape, (2, LINES))
+
+    def test_wrong_repeats_are_told(self):
+        spectra, sentence = self.repeats(), "neighbouring repeats are less alike"
+        flow = ("--lambda", "800", "900", "--angio", "complex-decorrelation", "--repeats")
+        for order, told, least, most in ((range(8), False, 0.8, 1), ([1, 0, 3, 2, 5, 4, 7, 6], True, 0.6, 1),
+                                         ([0, 4, 1, 5, 2, 6, 3, 7], True, 0, 0.5), ([2, 3, 4, 5, 6, 7], False, 0, 0.5)):
+            np.save(self.path("r.npy"), spectra[list(order)])
+            err = self.call("r.npy", *flow, "4")
+            self.assertEqual(sentence in err, told, (order, err))
+            self.assertEqual("which is no multiple of --repeats 4: the last 2 are left out" in err, len(order) == 6, err)
+            self.assertTrue(least < result_of(self.path("out"))["repeat-correlation"] < most, order)
+        for words, says in ((["--angio", "doppler"], "--angio needs --repeats"), (["--repeats", "4"], "--repeats needs --angio"),
+                            (["--angio", "doppler", "--repeats", "2", "--angio-set", "repeats=3"], "is --repeats of this command")):
+            self.assertIn(says, self.call("r.npy", *words, status=2))
+        self.assertIn("has 6 B-scans, and --repeats is 8", self.call("r.npy", *flow, "8", status=3))
+
     def test_a_mirror_is_where_it_is(self):
         for depth in 150.0, 320.0:
             np.save(self.path("m.npy"), mirror(depth, bscans=3))

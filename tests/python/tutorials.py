@@ -25,6 +25,9 @@ ANSWERS = {"coin-to-web-page.md": (r"^index\.html$", r"^the relief is 0\.35 mm h
            "mirror-to-bscan.md": (r"^k-polynomial=", r"^rms phase error: 0\.00\d rad$", r"^width over the limit: 1\.00\d$",
                                   r"^mirror at (149|150)\.\d um: width \d+\.\d\d before, 1\.\d\d after$",
                                   r"^mirror at (399|400)\.\d um: ", r"^width of the layer: [45]\.\d um$"),
+           "repeats-to-velocity.md": (r"^angiogram: complete; see", r"^velocity: complete; see", r"^unit: mm/s$",
+                                      r"^flow through the vessel: (0\.9[7-9]|1\.0[0-3])\d of the truth$", r"^tissue beside it: 0\.\d\d um/s$",
+                                      r"In 3 of 3 sets, neighbouring repeats are less alike", r"^velocity correlation of repeats: 0\.\d+\nswapped"),
            "first-displacement.md": (r"^pair: complete; see pair/report\.html$", r"^the hill moved (19|20|21) mm$", r"^rms error: 0\.[0-5] mm$"),
            "first-interferogram.md": (r"^pair: complete; see pair/report\.html$", r"^offset in the middle: 3\.(39|40|41) columns$",
                                       r"^offset in the middle: -2\.(29|30|31) lines$", r"^rms error of the phase: 0\.(09|10|11) rad$",
@@ -35,7 +38,7 @@ ANSWERS = {"coin-to-web-page.md": (r"^index\.html$", r"^the relief is 0\.35 mm h
            "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$", r"^column 0: frame 6\ncolumn 1: frame 8\ncolumn 2: frame 10\ncolumn 3: frame 12$")}
 # pictures of the pages, and the file that the commands make; --pictures writes them anew
 PICTURES = {"coin-to-web-page": "raking/lit000.png", "first-centroids": "out/picture.png", "first-bscan": "sharp0.png",
-            "mirror-to-bscan": "scan/bscan.png", "first-normals": "lit/lit000.png", "first-displacement": "pair/fringes.png",
+            "mirror-to-bscan": "scan/bscan.png", "repeats-to-velocity": "velocity/angio.png", "first-normals": "lit/lit000.png", "first-displacement": "pair/fringes.png",
             "first-interferogram": "pair/fringes.png", "sharpen-a-camera": "beside08.png"}
 WRITE = "--pictures" in sys.argv
 if WRITE:

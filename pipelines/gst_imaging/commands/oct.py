@@ -9,6 +9,7 @@ layout. What a recording tells of its calibration is used where no option does. 
   bscan.png      the middle B-scan; bscan-16.png the same with 16 bits
   bscans.tif     of several, all of them; bscans-16.tif the same with 16 bits
   enface.npy, enface.png, linear.npy, complex.npy   with the options of these names
+  angio.npy, angio.png, angio-enface.npy   the flow of repeated B-scans, with --angio; from above with --enface
   calibration.ini   the calibration that was used, if one was given
   report.html    settings, warnings, quality and plots;  result.json  the same for a program
 
@@ -25,7 +26,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, need, scratch, split
-from ..oct import calibration, images, instrument, mirror, spectra
+from ..oct import angio, calibration, images, instrument, mirror, spectra
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -34,6 +35,8 @@ EXAMPLES = [
     ("volumes/ --samples 1024 --lines 100 --k-index k.npy --dispersion phase.npy --phase-domain spectrum --enface -o out",
      "every volume of a folder, also from above"),
     ("spectra.npy --background dark.fits cameras=4 --calibration four.ini -o out", "four cameras that take turns"),
+    ("repeats.npy --lambda 800 900 --angio doppler --repeats 4 --interval-us 2000 refractive-index=1.38 -o out",
+     "velocities from four B-scans of each place"),
     ("calibrate near.npy far.npy --lambda 800 900 -o calibration", "wavenumbers and dispersion from two positions of a mirror"),
 ]
 
@@ -57,6 +60,7 @@ def add_arguments(parser):
     spectra.add_arguments(parser)
     calibration.add_arguments(parser)
     mirror.add_arguments(parser)
+    angio.add_arguments(parser)
     parser.add_argument("--enface", action="store_true", help="the view from above, of bscans-per-volume= or all B-scans")
     parser.add_argument("--linear", action="store_true", help="also the intensities")
     parser.add_argument("--complex", action="store_true", help="also the complex depths of every B-scan")
@@ -74,6 +78,7 @@ def check(options):
             option = {"background-location": "background", "ascans-per-bscan": "lines"}.get(name, name)
             raise Failure(WRONG_USE, f"{name}= is --{option} of this command.")
     calibration.keys_of(options)
+    angio.check(options)
     need("octbscan", "picturesrc", "picturesink")
     return names, settings
 
@@ -102,8 +107,12 @@ def words_of(source, made, options, settings):
         settings.append(f"bscans-per-volume={max(1, source.n_bscans // int(given.get('average-bscans', 1)))}")
     words = [*source.words, "!", "octbscan", "name=o", *settings]
     for pad, name in [("src", "level")] + [(pad, pad) for pad in PADS if getattr(options, pad)]:
+        if pad == "complex" and options.angio:
+            continue  # is in the branch of the flow
         words += [f"o.{pad}", "!", "other/tensors", "!", "queue", "!", "picturesink", "location=" + made.path(name + ".npy"),
                   "sidecar=always"]
+    if options.angio:
+        words += angio.words_of(source, made, options)
     return words, given
 
 
@@ -123,6 +132,8 @@ def make(source, made, options, settings):
             made.report.fact("Used from the file", ", ".join(told.used))
     for sentence in source.doubts:
         made.warn(sentence)
+    if options.angio:
+        angio.check_sets(source, options, made.warn)
     words, given = words_of(source, made, options, settings)
     if "calibration" not in given and not any("wavelengths" in sentence for sentence in source.doubts):
         made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. Give --lambda FIRST LAST"
@@ -135,14 +146,15 @@ def make(source, made, options, settings):
     found.write(options.pictures)
     depth, width = images.figures(made.report, found, stats, source.saturated)
     images.show(made.report, found, made)
-    for name in ("level", *(pad for pad in PADS if getattr(options, pad))):
+    flow = angio.finish(made, options) if options.angio else {}
+    for name in ("level", "angio", "angio-enface", *(pad for pad in PADS if getattr(options, pad))):
         if os.path.exists(made.path(name + ".npy.json")):
             images.rename_in_sidecar(made, name + ".npy")
     places, unit = found.depths()
     made.report.fact("B-scans", found.n)
     return made.finish(**{"b-scans": found.n, "depth-unit": unit, "depth-step": abs(float(places[1] - places[0])) if len(places) > 1 else 0,
                           "brightest-depth": depth, "width": width, "black": found.low, "white": found.high,
-                          "backend": stats.get("active-backend")})
+                          "backend": stats.get("active-backend"), **flow})
 
 
 def run(options):
