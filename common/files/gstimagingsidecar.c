@@ -286,6 +286,8 @@ gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
     GstStructure *quantity, GPtrArray *series, GstImagingSidecar *sidecar)
 {
   static const gchar *const keys[] = {"name", "unit"};
+  static const gchar *const optics[] = {
+      "refractive-index", "wavelength-first", "wavelength-last"};
   g_autoptr (GVariant) told = load (path);
   g_autoptr (GVariant) of = NULL, start = NULL, frames = NULL, flags = NULL,
                        complete = NULL;
@@ -311,6 +313,9 @@ gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
   read_texts (of, keys, keys, quantity);
   read_numbers (of, "scale", "scale", (guint64) n_frames, quantity, series);
   read_numbers (of, "offset", "offset", (guint64) n_frames, quantity, series);
+  for (guint i = 0; i < G_N_ELEMENTS (optics); i++)
+    read_numbers (
+        of, optics[i], optics[i], (guint64) n_frames, quantity, series);
   read_axes (of, (guint64) n_frames, quantity, series);
   if (gst_structure_n_fields (quantity) == 0)
     return FALSE;

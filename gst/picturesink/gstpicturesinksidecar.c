@@ -281,7 +281,10 @@ write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
 {
   static const gchar *const origin[] = {
       "element", "version", "backend", "settings-hash"};
+  static const gchar *const optics[] = {
+      "refractive-index", "wavelength-first", "wavelength-last"};
   const GstStructure *q = self->quantity;
+  gdouble number;
 
   gst_picture_sink_json_open (json, "quantity", '{');
   gst_picture_sink_json_text (
@@ -290,6 +293,9 @@ write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
       json, "unit", gst_structure_get_string (q, "unit"));
   write_per_frame (&self->scales, json, "scale", q, "scale");
   write_per_frame (&self->offsets, json, "offset", q, "offset");
+  for (guint i = 0; i < G_N_ELEMENTS (optics); i++)
+    if (gst_structure_get_double (q, optics[i], &number))
+      gst_picture_sink_json_number (json, optics[i], number);
   for (guint i = 0; i < G_N_ELEMENTS (origin); i++)
     if (gst_structure_has_field_typed (q, origin[i], G_TYPE_STRING))
       gst_picture_sink_json_text (

@@ -135,6 +135,15 @@ class OctAngio(unittest.TestCase):
             print(f"# refractive index, {settings}: flow {share:.4f} of the truth")
             self.assertLess(abs(share / expected - 1), 0.03, settings)
 
+    def test_files_of_complex_depths_tell_the_same(self):
+        """A flow from the file of the pad complex is that behind octbscan."""
+        settings = ["method=doppler", f"interval-us={INTERVAL}"]
+        flow, _z = self.flow(phantom(bulk=0, noise=5, k=K[::-1]), *settings, ends=ENDS[::-1], oct_settings="refractive-index=1.38")
+        again = os.path.join(self.folder, "again.npy")
+        play(f"picturesrc location={self.folder}/z.npy ! octangio repeats={REPEATS} {' '.join(settings)} ! other/tensors !"
+             f" picturesink location={again}")
+        np.testing.assert_array_equal(np.load(again).reshape(flow.shape), flow)
+
     def test_numpy_gives_the_same(self):
         spectra = phantom(bulk=0, noise=20)
         for method in "mean", "speckle-variance", "decorrelation", "complex-decorrelation", "doppler", "eigen":
