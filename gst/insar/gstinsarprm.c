@@ -144,6 +144,7 @@ read_shifts (GstInsarPrm *prm, const gchar *text, GError **error)
   static const Number ashift = {
       "ashift", "yshift", FALSE, 0, -MAX_SHIFT, MAX_SHIFT, TRUE};
   static const Number fd1 = {"fd1", NULL, FALSE, 0, -1e9, 1e9, FALSE};
+  g_autofree gchar *centroid = gst_insar_prm_find_text (text, fd1.key);
   gdouble r, a;
 
   if (!find_number (prm->name, text, &prf, &prm->prf, error) ||
@@ -151,6 +152,7 @@ read_shifts (GstInsarPrm *prm, const gchar *text, GError **error)
       !find_number (prm->name, text, &rshift, &r, error) ||
       !find_number (prm->name, text, &ashift, &a, error))
     return FALSE;
+  prm->has_fd1 = centroid != NULL;
   prm->rshift = (gint) r;
   prm->ashift = (gint) a;
   return TRUE;

@@ -52,6 +52,7 @@ typedef struct {
  * @height: lines, `num_patches` (1 if missing) times `num_valid_az`
  * @prf: `PRF`, 0 if missing
  * @fd1: Doppler centroid in Hz, 0 if missing
+ * @has_fd1: whether there is a line of it
  * @rshift: columns that the image is behind its reference, `rshift` or, as it
  *   was once called, `xshift`; 0 if missing
  * @ashift: lines, `ashift` or `yshift`
@@ -66,6 +67,7 @@ typedef struct {
   gchar *slc_file, *slc_line;
   guint width, height;
   gdouble prf, fd1;
+  gboolean has_fd1;
   gint rshift, ashift;
   GstInsarSpacing spacing;
   gchar *contradiction;

@@ -247,7 +247,8 @@ gst_slc_image_open_prm (
   self->width = prm->width;
   self->height = prm->height;
   self->prf = prm->prf;
-  self->doppler = prm->prf > 0 ? prm->fd1 / prm->prf : 0;
+  self->has_doppler = prm->has_fd1 && prm->prf > 0;
+  self->doppler = self->has_doppler ? prm->fd1 / prm->prf : 0;
   self->spacing = prm->spacing;
   self->rshift = prm->rshift;
   self->ashift = prm->ashift;

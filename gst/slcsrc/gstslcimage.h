@@ -24,8 +24,8 @@ typedef enum {
 typedef struct _GstSlcImage GstSlcImage;
 
 /* The members up to @ashift are known after opening. @doppler: centre of the
- * azimuth spectrum, in cycles a line; both @prf and @doppler are 0 when the
- * file does not have them. */
+ * azimuth spectrum, in cycles a line, if @has_doppler; @prf is 0 when the file
+ * does not have it. */
 struct _GstSlcImage {
   gchar *path; /* of the samples, as messages call it */
   GstSlcFormat format;
@@ -33,6 +33,7 @@ struct _GstSlcImage {
   gchar *other; /* a file of the same name beside the PRM file, or NULL */
   guint64 rest; /* bytes behind the last whole line */
   gdouble prf, doppler;
+  gboolean has_doppler;
   GstInsarSpacing spacing;
   GstInsarPlace place;
   gint rshift, ashift;
@@ -43,7 +44,8 @@ struct _GstSlcImage {
   gboolean (*read) (
       GstSlcImage *self, guint64 first, guint n, gpointer data, GError **error);
   gint fd;                /* of raw samples and .npy, else -1 */
-  GstImagingNdArray *npy; /* the header of .npy, else NULL */
+  GstImagingNdArray *npy; /* the header of .npy, else NULL; in Fortran order
+                           * also the values */
   gpointer dataset;       /* of GDAL, else NULL */
   gboolean allow_urls;
   gpointer band; /* the same */

@@ -2,6 +2,8 @@
 /* Images in .npy files, as picturesink and NumPy write them. */
 #include "gstslcimage.h"
 
+#include <string.h>
+
 #include "gstimagingnpy.h"
 
 static gboolean
@@ -16,6 +18,17 @@ read_npy (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
   g_set_error_literal (
       error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ, why->message);
   return FALSE;
+}
+
+static gboolean
+copy_npy (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
+    GError **error)
+{
+  const gsize line_size = self->width * gst_slc_format_size (self->format);
+
+  memcpy (data, (const guint8 *) self->npy->data + first * line_size,
+      n_lines * line_size);
+  return TRUE;
 }
 
 static void
@@ -73,6 +86,11 @@ gst_slc_image_open_npy (
   self->fd = -1;
   self->read = read_npy;
   self->npy = gst_imaging_npy_open_header (location, &self->fd, &why);
+  /* lines of Fortran order are everywhere in the file */
+  if (!self->npy && why->code == GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED) {
+    self->read = copy_npy;
+    self->npy = gst_imaging_npy_load (location, NULL);
+  }
   if (self->npy)
     self->path = g_strdup (self->npy->name);
   else

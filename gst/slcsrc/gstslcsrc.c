@@ -265,7 +265,7 @@ make_caps (const GstSlcImage *image, const Settings *settings)
       .height = image->height,
       .prf = image->prf,
       .doppler = image->doppler,
-      .has_doppler = image->doppler != 0,
+      .has_doppler = image->has_doppler,
       .rshift = image->rshift + settings->rshift,
       .ashift = image->ashift + settings->ashift,
       .spacing = image->spacing,

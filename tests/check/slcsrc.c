@@ -158,6 +158,28 @@ check_array (
 
 CHECK_CASE ("general", setup, check_remove_folder)
 
+/* numpy.save of what numpy.fft.ifft2 returns */
+CHECK_TEST (test_arrays_in_fortran_order)
+{
+  static const gchar header[] =
+      "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': True, "
+      "'shape': (3, 5), }";
+  static const gfloat columns[] = {
+      0, 5, 10, 1, 6, 11, 2, 7, 12, 3, 8, 13, 4, 9, 14};
+  static const gfloat lines[] = {
+      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  gchar file[128 + sizeof (columns)];
+
+  memset (file, ' ', 127);
+  memcpy (file, header, sizeof (header) - 1);
+  file[127] = '\n';
+  memcpy (file + 128, columns, sizeof (columns));
+  check_write_file ("a.npy", file, sizeof (file));
+  check_array ("lines-per-buffer=2", "f32", lines, sizeof (lines));
+  check_write_file ("short.npy", file, sizeof (file) - 1);
+  check_fails ("short.npy", "", CHECK_CODE (STREAM, FORMAT), "is truncated");
+}
+
 CHECK_TEST (test_arrays_of_numpy)
 {
   g_autofree gfloat *cf32 = make_cf32 ();
@@ -430,7 +452,44 @@ CHECK_TEST (test_progress_is_told_ten_times)
   fail_unless_equals_uint64 (last, HEIGHT);
 }
 
-CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
+/* Returns: whether the caps of a PRM file @name with these @lines have it */
+static gboolean
+find_doppler (const gchar *name, const gchar *lines, gdouble *doppler)
+{
+  g_autofree gchar *text = g_strconcat (
+      "SLC_file = a.slc\nnum_rng_bins = 53\nnum_valid_az = 41\n", lines, NULL);
+  g_autoptr (GstElement) source = NULL;
+  g_autoptr (GstPad) pad = NULL;
+  g_autoptr (GstCaps) caps = NULL;
+  GstElement *pipeline;
+  gboolean has_doppler;
+
+  check_write_file (name, text, -1);
+  pipeline = launch (name, "", "fakesink name=sink");
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
+  source = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+  pad = gst_element_get_static_pad (source, "src");
+  caps = gst_pad_get_current_caps (pad);
+  has_doppler = gst_structure_get_double (
+      gst_caps_get_structure (caps, 0), "doppler", doppler);
+  check_stop (pipeline);
+  return has_doppler;
+}
+
+CHECK_TEST (test_doppler_is_that_of_the_prm)
+{
+  gdouble doppler;
+
+  fail_unless (find_doppler ("some.PRM", "PRF = 2000\nfd1 = -300\n", &doppler));
+  fail_unless_equals_float (doppler, -0.15);
+  fail_unless (find_doppler ("zero.PRM", "PRF = 2000\nfd1 = 0\n", &doppler));
+  fail_unless_equals_float (doppler, 0);
+  fail_unless (!find_doppler ("no-fd1.PRM", "PRF = 2000\n", &doppler));
+  fail_unless (!find_doppler ("no-prf.PRM", "fd1 = -300\n", &doppler));
+}
+
+CHECK_TEST (test_alignment_is_that_of_the_prm)
 {
   static const gchar fit[] =
       "rshift =  -3 \nsub_int_r =  0.25 \nstretch_r =  0.001 \n"
@@ -438,31 +497,6 @@ CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
       "stretch_a =  2e-05 \na_stretch_a =  0 \n";
   GstInsarPrmAlignment alignment;
   g_autoptr (GError) error = NULL;
-  GstElement *pipeline;
-  GstPad *pad;
-  GstCaps *caps;
-  gdouble doppler;
-
-  check_write_file ("a.PRM",
-      "SLC_file = a.slc\nnum_rng_bins = 53\nnum_valid_az = "
-      "41\nPRF = 2000\nfd1 = -300\n",
-      -1);
-  pipeline = launch ("a.PRM", "", "fakesink name=sink");
-  gst_element_set_state (pipeline, GST_STATE_PAUSED);
-  gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
-  {
-    g_autoptr (GstElement) source =
-        gst_bin_get_by_name (GST_BIN (pipeline), "s");
-
-    pad = gst_element_get_static_pad (source, "src");
-  }
-  caps = gst_pad_get_current_caps (pad);
-  fail_unless (gst_structure_get_double (
-      gst_caps_get_structure (caps, 0), "doppler", &doppler));
-  fail_unless_equals_float (doppler, -0.15);
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  check_stop (pipeline);
 
   fail_unless (gst_insar_prm_parse_alignment (
       fit, strlen (fit), "fit.txt", &alignment, &error));
