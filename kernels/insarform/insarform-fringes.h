@@ -12,6 +12,9 @@
  * has P > 20 n in one window of 10^5 for W = 64. Other nodes have the rate
  * between those to the left and right that count, that of the node above where
  * none does. Rows before the first with a node that counts have its rates.
+ * Rates are known up to whole cycles a sample: they get those that bring them
+ * nearest to the mean of the node to the left that counts and of the three
+ * above.
  *
  * The phases f of a row of nodes are those with the least
  *   sum (f_i - above_i)^2 + sum (f_(i+1) - f_i - step_i)^2,
@@ -59,7 +62,8 @@ typedef struct ImkInsarformNodes {
   bool is_known; /* a node of this row or of one above counts */
 } ImkInsarformNodes;
 
-/* Gives rates to nodes that do not count, then phases to all.
+/* Gives whole cycles to rates, rates to nodes that do not count, then phases to
+ * all.
  * @above: (nullable); gets the rates of @self if none counted so far;
  * @scratch: n numbers */
 void imk_insarform_nodes_integrate (

@@ -6,6 +6,45 @@
 
 /* --- rates ---------------------------------------------------------------- */
 
+/* Returns: the mean rate of the nodes beside node @i that have been measured,
+ * its own where none has. @left: the last of its row that counts, or -1 */
+static double
+mean_beside (const ImkInsarformNodes *self, const ImkInsarformNodes *above,
+    int axis, int64_t left, uint32_t i)
+{
+  uint32_t first = i > 0 ? i - 1 : 0;
+  double sum = 0;
+  int n = 0;
+
+  if (left >= 0) {
+    sum += self->rate[axis][left];
+    n++;
+  }
+  for (uint32_t k = first; above && k < self->n && k <= i + 1; k++, n++)
+    sum += above->rate[axis][k];
+  return n ? sum / n : self->rate[axis][i];
+}
+
+/* Samples do not show whole cycles: rates get those that bring them next to
+ * the rates beside. */
+static void
+unwrap_rates (ImkInsarformNodes *self, const ImkInsarformNodes *above)
+{
+  int64_t left = -1;
+
+  for (uint32_t i = 0; i < self->n; i++) {
+    if (!self->counts[i])
+      continue;
+    for (int axis = 0; axis < 2; axis++) {
+      double *rate = self->rate[axis];
+      double off = rate[i] - mean_beside (self, above, axis, left, i);
+
+      rate[i] -= 2 * M_PI * round (off / (2 * M_PI));
+    }
+    left = i;
+  }
+}
+
 /* Nodes [first, end) lie between two that count, @left and @right; those
  * outside (-1, n) do not exist. */
 static void
@@ -101,8 +140,9 @@ void
 imk_insarform_nodes_integrate (
     ImkInsarformNodes *self, ImkInsarformNodes *above, double *scratch)
 {
-  fill_rates (self, above);
   self->is_known = above && above->is_known;
+  unwrap_rates (self, self->is_known ? above : NULL);
+  fill_rates (self, above);
   if (self->is_known) {
     solve_row (self, above, scratch);
     return;
