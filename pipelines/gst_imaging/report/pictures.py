@@ -10,6 +10,7 @@ import zlib
 from . import page
 
 STRIP = 1 << 20  # bytes that a thread compresses
+LEVEL = 4  # of zlib: fringes take a fifth of the time of its default, and 5 % more bytes
 LONGEST = 900  # pixels of an embedded picture; larger ones are averaged
 
 # Places of colours; readable in grey and for those who see colours differently. "height" follows viridis.
@@ -26,7 +27,7 @@ def deflate(data):
     """The zlib stream of data, whose strips are compressed at the same time. The bytes do not depend on the number of threads."""
     def compress(start):
         is_last = start + STRIP >= len(data)
-        packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+        packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
         return packer.compress(data[start:start + STRIP]) + packer.flush(zlib.Z_FINISH if is_last else zlib.Z_SYNC_FLUSH)
 
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:

@@ -28,9 +28,11 @@ class Share:
 
     def take(self, data):
         np = library.numpy()
-        samples = np.frombuffer(data, "<i2").reshape(-1, 2)
-        self.n += np.count_nonzero(samples.any(1))  # 0 is no data
-        self.at_end += np.count_nonzero(((samples >= END) | (samples <= -END)).any(1))
+        parts = np.frombuffer(data, "<i2")
+        at_end = (parts >= END) | (parts <= -END)
+        # I and Q of a sample as one number, which is some 40 times faster than any(1)
+        self.n += np.count_nonzero(np.frombuffer(data, "u4"))  # 0 is no data
+        self.at_end += np.count_nonzero(at_end.view("u2"))
 
     def value(self):
         """Returns: None where no samples of int16 were seen"""
