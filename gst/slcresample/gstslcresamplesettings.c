@@ -120,8 +120,8 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT ("taps", NEXT_SET, KERNEL, GstSlcResampleSettings, taps, 4,
         IMK_SLCRESAMPLE_MAX_TAPS, "samples",
         "Number of input samples along each axis for one output sample, an "
-        "even number. With bandwidth=0.85 the error is 31 dB below the signal "
-        "for 8, 50 dB for 16"),
+        "even number. With bandwidth=0.85 the error is 29 dB below the signal "
+        "for 8, 49 dB for 16"),
     GST_IMAGING_DOUBLE ("bandwidth", NEXT_SET, KERNEL, GstSlcResampleSettings,
         bandwidth, 0.1, 1, NULL,
         "Share of the sampling rate that the signal fills along each axis. The "
