@@ -275,6 +275,44 @@ class Insar(unittest.TestCase):
             self.assertTrue(np.isnan(values[0, 0]))  # a corner outside the turned image
             self.assertTrue(os.path.exists(os.path.join(out, "geo-phase.tif")))
 
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_places_that_are_exchanged(self):
+        x, y, z = np.moveaxis(flat.true_point(np.zeros((HEIGHT, WIDTH)), flat.AXES)[0], -1, 0)
+        latitude = np.degrees(np.arctan2(z, (flat.AXES[1] / flat.AXES[0]) ** 2 * np.hypot(x, y)))
+        longitude = np.degrees(np.arctan2(y, x))
+        for name, values in ("there-lat", latitude), ("there-lon", longitude), ("far-lat", latitude - 5), ("east", longitude % 10 + 100):
+            np.save(self.path(name + ".npy"), values)
+            values.astype("<f4").tofile(self.path(name))
+            self.write_vrt(name, "Float32", 4)
+        for end in ".npy", ".vrt":
+            words = [[self.path(name + end) for name in names] for names in
+                     (("east", "there-lat"), ("there-lon", "there-lat"), ("there-lat", "there-lon"), ("far-lat", "there-lon"))]
+            told = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--geocode", *words[0], status=3)
+            self.assertIn("and latitudes are -90 to 90. Give LAT first", told)
+            self.assertIn("they are exchanged. Give LAT first", self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[1], status=3))
+            self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[2])
+            self.assertEqual([text for text in self.result["warnings"] if "LAT" in text], [])
+            self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[3])
+            self.assertIn("Are LAT and LON of this reference?", "".join(self.result["warnings"]))
+
+    def write_vrt(self, name, kind, size):
+        with open(self.path(name + ".vrt"), "w", encoding="ascii") as file:
+            file.write(f'<VRTDataset rasterXSize="{WIDTH}" rasterYSize="{HEIGHT}"><VRTRasterBand dataType="{kind}" band="1" subClass="VRTRawRasterBand">'
+                       f'<SourceFilename relativeToVRT="1">{name}</SourceFilename><PixelOffset>{size}</PixelOffset>'
+                       f"<LineOffset>{size * WIDTH}</LineOffset><ByteOrder>LSB</ByteOrder></VRTRasterBand></VRTDataset>")
+
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_a_mask_is_any_raster(self):
+        mask = np.ones((HEIGHT, WIDTH), np.uint8)
+        mask[:30, :50] = 0
+        np.save(self.path("water.npy"), mask)
+        mask.tofile(self.path("water"))
+        self.write_vrt("water", "Byte", 1)
+        found = [self.read(self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--mask", self.path(name)), "mask.byte", "u1")
+                 for name in ("water.npy", "water.vrt")]
+        np.testing.assert_array_equal(*found)
+        self.assertFalse(found[0][:7, :12].any())
+
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_gdal_opens_all(self):
         out = self.run_insar("ref.npy", "aligned.npy", "--coregistered")

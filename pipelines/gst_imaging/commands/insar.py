@@ -16,7 +16,7 @@ import os
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, field, geocode, grids, ground, lookside, orbit, told, unwrap, warp
-from ..sar.images import check_complex, file_of, led_of, names_in
+from ..sar.images import Image, check_complex, file_of, is_array, led_of, names_in, read_real
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
@@ -47,7 +47,7 @@ def add_arguments(parser):
     parser.add_argument("--common-band", nargs=2, type=float, metavar=("RANGE", "AZIMUTH"), help="widths of the spectra, 0 to 1 of the sampling "
                         "rate: what only one image sees is left out; 0: not along this axis")
     parser.add_argument("--filter", type=float, default=0.5, metavar="ALPHA", help="exponent of the Goldstein filter; 0: none (0.5)")
-    parser.add_argument("--mask", metavar="FILE", help="array file over the whole reference; 0: water or layover, left out")
+    parser.add_argument("--mask", metavar="FILE", help="raster or array over the whole reference; 0: water or layover, left out")
     parser.add_argument("--unwrap", action="store_true", help="run snaphu, if it is installed")
     parser.add_argument("--geocode", nargs="+", metavar="FILE", help="rasters with LAT and LON of the reference, or trans.dat of GMTSAR, or "
                         "the word orbit: by the PRM file of the orbit and --dem, or the ellipsoid without it")
@@ -111,12 +111,18 @@ def flattening(options, pair):
     return kind, words + (["dem-location=" + options.dem, "dem-surface=" + options.dem_surface] if kind == "dem" else [])
 
 
-def read_mask(path, summary):
+def read_mask(path, summary, folder):
     """Returns: cells that are wanted; None without a file"""
     if not path:
         return None
     np = library.numpy()
-    values = library.Arrays().read(path)
+    if is_array(path) or library.format_of(path):
+        values = library.Arrays().read(path)
+    else:
+        image = Image(path, folder)
+        if image.is_complex:
+            raise Failure(UNREADABLE, f'"{path}" is no mask: it has complex samples, expected are numbers that are 0 or not.')
+        values = read_real(image, folder)
     if values.ndim != 2:
         raise Failure(UNREADABLE, f'"{path}" is no mask: it has {values.ndim} axes, expected are lines and columns.')
     rows, columns = (((np.arange(n) + 0.5) * size / n).astype(int)
@@ -153,6 +159,15 @@ def find_image(options, pair):
         raise Failure(WRONG_USE, f'--geocode orbit needs a PRM file of GMTSAR, and "{path}" is none. Give LAT and LON, as lat.rdr and lon.rdr'
                                  " of ISCE2.")
     return orbit.Image(path)
+
+
+def check_places(options, this, made):
+    """Before hours of work: LAT and LON are what they are called, and where the orbit is."""
+    if not options.geocode or len(options.geocode) != 2:
+        return
+    orbits = find_orbits(options, this.pair)
+    path = options.grid or (orbits[0] if orbits else "")
+    geocode.check_order(options.geocode, orbit.Image(path) if path.lower().endswith(".prm") else None, this.scratch, made.warn)
 
 
 def find_places(options, this, summary, image):
@@ -197,7 +212,7 @@ def tell(made, options, this, summary, aligned):
 def finish(options, this, made, summary, image):
     """Files of snaphu, unwrapping, map coordinates. Returns: figures for result.json"""
     names, figures = ["coherence", "amplitude", "phase"], {}
-    known = unwrap.write_files(made, summary, options.looks, options.window, read_mask(options.mask, summary))
+    known = unwrap.write_files(made, summary, options.looks, options.window, read_mask(options.mask, summary, this.scratch))
     if options.unwrap:
         phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
         names.append("unwrapped")
@@ -234,6 +249,7 @@ def run(options):
             warn_of_third(made, pair, find_orbits(options, pair)[0])
         options.program = unwrap.find_snaphu() if options.unwrap else None
         this.open(check_complex)
+        check_places(options, this, made)
         if options.coregistered:
             check_sizes(this.images)
         aligned = None if options.coregistered else align(options, this, made)

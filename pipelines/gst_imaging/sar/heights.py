@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Heights in radar coordinates at cells, placed as insarform places those of dem-location."""
-import os
-
 from .. import library, play
 from ..command import UNREADABLE, Failure
-from .images import Image
+from .images import Image, read_real
 
 
 def read(path, size, scratch):
@@ -16,9 +14,7 @@ def read(path, size, scratch):
         image = Image(path, scratch)
         if image.is_complex:
             raise Failure(UNREADABLE, f'"{path}" has complex samples, which are no heights.')
-        copy = os.path.join(scratch, "heights.f32")
-        play.play(play.parse([*image.source, "!", "filesink", "location=" + copy]))
-        values = np.fromfile(copy, np.float32).reshape(-1, image.width).astype(float)
+        values = read_real(image, scratch).astype(float)
         caps = play.caps_of(image.source)
         transform = None if caps.has_field("crs") or not caps.has_field("geotransform") else caps.get_string("geotransform")
         t = [float(word) for word in transform.split()] if transform else None

@@ -102,6 +102,13 @@ class Image:
         return self.format != "f32"
 
 
+def read_real(image, folder):
+    """Returns: the samples of a real Image, float32 [lines][columns]"""
+    copy = os.path.join(folder, "real.f32")
+    play.play(play.parse([*image.source, "!", "filesink", "location=" + copy]))
+    return library.numpy().fromfile(copy, library.numpy().float32).reshape(-1, image.width)
+
+
 def check_complex(images):
     for image in images:
         if not image.is_complex:

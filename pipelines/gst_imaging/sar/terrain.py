@@ -5,12 +5,11 @@ The posts of the DEM are joined to triangles, whose corners have a column, a lin
 where more than one triangle covers its middle, and in shadow where each of these is at a smaller look angle than something of its line that is nearer to
 the track along the ground."""
 import math
-import os
 
 from .. import library, play
 from ..command import NO_RESULT, UNREADABLE, Failure
 from . import ground
-from .images import Image
+from .images import Image, read_real
 from .orbit import EQUATORIAL, POLAR
 
 LEAST, MOST = -1000, 9000  # m: others are no heights. insarform has the same limits
@@ -33,9 +32,7 @@ class Dem:
         if image.is_complex or not t or t[2] or t[4] or not crs or not crs.startswith("GEOGCRS") and not crs.startswith("GEOGCS"):
             raise Failure(UNREADABLE, f'"{path}" is no DEM in longitude and latitude. gdalwarp -t_srs EPSG:4326 makes one of any raster with a'
                                       " reference system.")
-        copy = os.path.join(scratch, "dem.f32")
-        play.play(play.parse([*image.source, "!", "filesink", "location=" + copy]))
-        self.values = np.fromfile(copy, np.float32).reshape(-1, image.width)
+        self.values = read_real(image, scratch)
         self.x, self.y = (t[i] + (np.arange(n) + 0.5) * t[i + k] for i, k, n in ((0, 1, image.width), (3, 2, len(self.values))))
 
     def crop(self, west, east, south, north):
