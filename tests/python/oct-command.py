@@ -122,6 +122,23 @@ class Oct(unittest.TestCase):
             self.assertIn(says, self.call("r.npy", *words, status=2))
         self.assertIn("has 6 B-scans, and --repeats is 8", self.call("r.npy", *flow, "8", status=3))
 
+    def test_samples_of_the_other_sign_are_told(self):
+        """A swept source around 0, whose samples with a sign are taken for ones without, and the other way round"""
+        rng, n = np.random.default_rng(3), np.arange(SAMPLES)
+        fringes = 6000 * np.exp(-(((n - 256) / 150) ** 2)) * np.cos(0.9 * n + rng.uniform(0, 6, (40, 1))) + rng.normal(0, 15, (40, SAMPLES))
+        signed, light = np.rint(fringes).astype("<i2"), np.rint(mirror(150)[0] * 4.0).clip(0, 65000).astype("<u2")
+        for values, given, sentence in (
+                (signed, "u16", "is it --dtype i16?"), (signed, "i16", None), (signed.astype(">i2"), "u16be", "is it --dtype i16be?"),
+                (signed.astype(">i2"), "i16be", None), (light, "u16", None), (light, "i16", "is it --dtype u16?")):
+            values.tofile(self.path("scan.raw"))
+            err = self.call("scan.raw", "--samples", str(SAMPLES), "--lines", str(len(values)), "--dtype", given)
+            self.assertEqual("is it --" in err, sentence is not None, (given, err))
+            self.assertIn(sentence or "", err)
+        np.save(self.path("scan.npy"), signed.view("u2"))
+        self.assertIn('spectra.view("int16")', self.call("scan.npy"))
+        np.save(self.path("scan.npy"), signed)
+        self.assertNotIn("spectra.view", self.call("scan.npy"))
+
     def test_a_mirror_is_where_it_is(self):
         for depth in 150.0, 320.0:
             np.save(self.path("m.npy"), mirror(depth, bscans=3))

@@ -134,7 +134,7 @@ def read_raw(path, options, folder, warn, copied=False):
     np = library.numpy()
     n = check_size(path, options, warn)
     values = np.memmap(path, DTYPES[options.dtype], "r", options.offset, (n * options.lines, options.samples))
-    saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines), max(1, BLOCK // options.samples)
+    saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines, options.dtype), max(1, BLOCK // options.samples)
     plain = not copied and options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
     name = os.path.join(folder, "spectra.npy")
     copy = None if plain else new_array(name, values.dtype.newbyteorder("="), (n, options.lines, options.samples))
