@@ -62,8 +62,8 @@ class Oct(unittest.TestCase):
             spectra.astype(order).tofile(self.path("scan.raw"))
             other = {"u16": "u16be", "u16be": "u16"}[dtype]
             for samples, given, sentence in (SAMPLES, dtype, None), (SAMPLES, other, f"is it --dtype {dtype}?"), (
-                    500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, None), (
-                    500, other, f"is it --samples {SAMPLES} --dtype {dtype}?"), (640, other, f"is it --samples {SAMPLES} --dtype {dtype}?"):
+                    500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, f"is it --samples {SAMPLES}?"), (
+                    6 * SAMPLES, dtype, f"is it --samples {SAMPLES}?"), (500, other, f"is it --samples {SAMPLES} --dtype {dtype}?"), (640, other, f"is it --samples {SAMPLES} --dtype {dtype}?"):
                 err = self.call("scan.raw", "--samples", str(samples), "--lines", "12", "--dtype", given, "--lambda", "800", "900")
                 self.assertEqual("is it --" in err, sentence is not None, (samples, given, err))
                 self.assertIn(sentence or "", err)
@@ -121,6 +121,18 @@ class Oct(unittest.TestCase):
                             (["--angio", "doppler", "--repeats", "2", "--angio-set", "repeats=3"], "is --repeats of this command")):
             self.assertIn(says, self.call("r.npy", *words, status=2))
         self.assertIn("has 6 B-scans, and --repeats is 8", self.call("r.npy", *flow, "8", status=3))
+
+    def test_a_width_that_is_told_is_that_of_one_spectrum(self):
+        """Several strong layers that are tilted: 4 or more spectra are as alike as one"""
+        lines, rng = np.arange(200)[:, None], np.random.default_rng(2)
+        lamp = 1500 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
+        fringes = sum(a * np.cos(4e3 * np.pi * (z + 0.05 * lines) / wavelengths()) for z, a in ((250, 0.05), (330, 0.04), (500, 0.03)))
+        spectra = np.rint(lamp * (1 + fringes) + rng.normal(0, 6, (200, SAMPLES)) + 80).astype("<u2")
+        spectra.tofile(self.path("scan.raw"))
+        for given in SAMPLES // 2, 500, 4 * SAMPLES, SAMPLES - 1, SAMPLES + 1, 2 * (SAMPLES + 1):
+            err = self.call("scan.raw", "--samples", str(given), "--lines", "20", "--lambda", "800", "900")
+            self.assertIn(f"is it --samples {SAMPLES}?", err)
+        self.assertNotIn("is it --", self.call("scan.raw", "--samples", str(SAMPLES), "--lines", "200", "--lambda", "800", "900"))
 
     def test_samples_of_the_other_sign_are_told(self):
         """A swept source around 0, whose samples with a sign are taken for ones without, and the other way round"""
