@@ -249,15 +249,17 @@ class Oct(unittest.TestCase):
         above = np.flatnonzero(power > power.max() / 2)
         return (above[-1] - above[0] + 1) / 64
 
-    def dispersed(self, depth_um, d2):
-        """A mirror like mirror(), with the phase d2 u^2 over the wavenumbers"""
-        k = 2e3 * np.pi / wavelengths()
+    def dispersed(self, depth_um, d2, bow=0.0, second=0.0):
+        """A mirror like mirror(), with the phase d2 u^2 over the wavenumbers, beyond zero delay where the depth is negative; bow: nm that the
+        middle of the spectrum is off a line; second: the amplitude of a second reflector 8 um away"""
+        k = 2e3 * np.pi / (wavelengths() + bow * (1 - np.linspace(-1, 1, SAMPLES) ** 2))
         u = 2 * (k - k[0]) / (k[-1] - k[0]) - 1
         lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
         lines = np.arange(LINES)[:, None] * 0.7
         rng = np.random.default_rng(4)
         # wavenumbers fall with the samples, and a fringe is read as one that rises
-        return np.rint(500 + lamp * (1 + 0.1 * np.cos(2 * k * depth_um - d2 * u ** 2 + lines)) + rng.normal(0, 10, (LINES, SAMPLES))).astype("u2")
+        fringes = np.cos(2 * k * depth_um - d2 * u ** 2 + lines) + second * np.cos(2 * k * (depth_um + 8) - d2 * u ** 2 + lines)
+        return np.rint(500 + lamp * (1 + 0.1 * fringes) + rng.normal(0, 10, (LINES, SAMPLES))).astype("u2")
 
     def test_two_mirrors_calibrate(self):
         for name, depth in ("near", 150.0), ("far", 320.0):
@@ -285,6 +287,57 @@ class Oct(unittest.TestCase):
         above = [np.flatnonzero(a > a.max() - 3.0103) for a in levels[200:].T]
         width = np.median([(a[-1] - a[0] + 1) / 8 for a in above])
         self.assertLess(abs(width / positions[0]["width"] - 1), 0.1, (width, positions[0]["width"]))
+
+    def calibrate(self, *words, **mirrors):
+        """mirrors: their depths, or depths and more for dispersed(). Returns: what was printed, and the depths found"""
+        for name, given in mirrors.items():
+            np.save(self.path(name + ".npy"), self.dispersed(given, 9.0, 4.0) if np.isscalar(given) else self.dispersed(given[0], 9.0, *given[1:]))
+        printed = self.call("calibrate", *words)
+        return printed, [position["depth-um"] for position in result_of(self.path("out"))["mirrors"][0]]
+
+    def test_a_known_travel_gives_the_scale_of_depths(self):
+        """The wavelengths of a spectrometer that are not on a line leave depths off"""
+        _printed, depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=150.0, far=320.0)
+        self.assertGreater(abs(depths[1] / 320 - 1), 0.005)
+        _printed, depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "170")
+        np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        shutil.copy(self.path("out/calibration.ini"), self.path("new.ini"))
+        self.call("far.npy", "--calibration", "new.ini", "scale=4", "background=rolling")
+        self.assertLess(abs(self.depth() - 320), 1.0)
+        for words, sentence, status in (("--travel-um", "-3"), "needs a distance above 0", 2), (("--travel-um", "170"), "give also --lambda", 2), (
+                ("--travel-um", "170", "--fit", "map", "--lambda", "800", "900"), "give one of them", 2):
+            self.assertIn(sentence, self.call("calibrate", "near.npy", "far.npy", *words, status=status))
+        self.assertIn("give two positions or more", self.call("calibrate", "near.npy", "--lambda", "800", "900", "--travel-um", "170", status=2))
+
+    def test_a_mirror_beyond_zero_delay_is_noticed(self):
+        np.save(self.path("w.npy"), wavelengths() + 4.0 * (1 - np.linspace(-1, 1, SAMPLES) ** 2))
+        mirrors = {"near": 150.0, "far": 320.0, "beyond": -320.0}
+        told = "on different sides of zero delay. --other-side names"
+        self.assertIn(told, self.calibrate("near.npy", "beyond.npy", "--wavelengths", "w.npy", **mirrors)[0])
+        for words in ("far.npy",), ("--other-side", "beyond.npy"):
+            printed, depths = self.calibrate("near.npy", *words, "--wavelengths", "w.npy")
+            self.assertNotIn(told, printed)
+            np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        self.assertIn("on one side of zero delay", self.call("calibrate", "near.npy", "--other-side", "far.npy", "--wavelengths", "w.npy"))
+        # without them two positions fit on either side, and the report says what is assumed
+        self.assertNotIn(told, self.call("calibrate", "near.npy", "beyond.npy", "--lambda", "800", "900"))
+        facts = dict(result_of(self.path("out"))["facts"])
+        self.assertEqual(facts["taken as"], "near.npy on the side of the sample, beyond.npy on the side of the sample")
+        self.assertIn("not checked", facts["sides of zero delay"])
+        printed = self.call("calibrate", "near.npy", "beyond.npy", "--lambda", "800", "900", "--travel-um", "470")
+        self.assertIn("is a mirror on the other side of zero delay than named (--other-side)", printed)
+        _printed, depths = self.calibrate("near.npy", "--other-side", "beyond.npy", "--lambda", "800", "900", "--travel-um", "470")
+        np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        # a third position tells
+        printed = self.calibrate("near.npy", "far.npy", "third.npy", "--lambda", "800", "900", third=240.0)[0]
+        self.assertNotIn("zero delay", printed)
+        printed = self.call("calibrate", "near.npy", "third.npy", "--other-side", "far.npy", "--lambda", "800", "900")
+        self.assertIn("far.npy on the other side of zero delay", printed)
+
+    def test_two_reflectors_close_to_each_other_are_told(self):
+        for second in 0.0, 0.5:
+            printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=150.0, far=(320.0, 4.0, second))
+            self.assertEqual("Are there two reflectors close to each other" in printed, second > 0, printed)
 
     def test_two_recordings_of_one_position_are_told(self):
         for name in "one", "same":

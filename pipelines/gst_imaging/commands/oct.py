@@ -160,8 +160,8 @@ def make(source, made, options, settings):
 def run(options):
     if options.words[0] == mirror.WORD:
         return mirror.run(options)
-    if options.other_side or options.fit != "phase":
-        raise Failure(WRONG_USE, "--other-side and --fit are of gst-imaging oct calibrate.")
+    if options.other_side or options.fit != "phase" or options.travel_um is not None:
+        raise Failure(WRONG_USE, "--other-side, --fit and --travel-um are of gst-imaging oct calibrate.")
     library.numpy()
     names, settings = check(options)
 

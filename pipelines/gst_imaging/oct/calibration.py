@@ -7,6 +7,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure
 
 FILES = ("wavelengths", "chirp", "k-index", "phase")  # keys that name a file
 SAMPLING = ("wavelengths", "chirp", "k-index", "lambda")  # of which a camera has one
+MAPS = ("wavelengths", "chirp", "k-index")  # of each sample
 KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index", "k-polynomial")
 
 
@@ -105,3 +106,21 @@ def write(options, path):
     with open(path, "w", encoding="utf-8") as file:
         parser.write(file, space_around_delimiters=False)
     return path
+
+
+def has_map(options):
+    """Returns: whether the calibration tells the wavenumber of each sample, and not only those of the ends"""
+    parser = parse(options.calibration)
+    keys = MAPS if not set(keys_of(options)) & set(KEYS_OF_SAMPLING) else ()
+    return any(getattr(options, key.replace("-", "_"), None) for key in MAPS) or any(
+        parser.has_option(group, key) for group in parser.sections() for key in keys)
+
+
+def scale_wavenumbers(path, factors):
+    """Multiplies the depths of the cameras of a k-polynomial: its middle stays, and its ends move"""
+    parser = parse(path)
+    for group, factor in zip(parser.sections(), factors):
+        k = [float(text) for text in parser.get(group, "k-polynomial").split(";")]
+        parser.set(group, "k-polynomial", ";".join(f"{value:.12g}" for value in [k[0], *(value / factor for value in k[1:])]))
+    with open(path, "w", encoding="utf-8") as file:
+        parser.write(file, space_around_delimiters=False)
