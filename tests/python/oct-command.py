@@ -188,10 +188,37 @@ class Oct(unittest.TestCase):
             warnings = [told for told in result_of(self.path("out"))["warnings"] if "spectra" in told or "exchanged" in told or "round" in told]
             self.assertEqual(len(warnings), 0 if sentence is None else 1, warnings)
             self.assertIn(sentence or "", "".join(warnings))
-        self.assertIn("Nobody has told the wavelengths", self.call("right.npy"))
+        self.assertIn("swept source with a k-clock are even in wavenumber: --lambda would blur them", self.call("right.npy"))
         lost.astype("<u2").tofile(self.path("lost.raw"))
         printed = self.call("lost.raw", "--samples", str(SAMPLES), "--lines", str(spectra.shape[1]), "--lambda", "800", "900")
         self.assertIn(f"3 of {spectra.shape[1]} spectra hold zeros alone", printed)
+
+    def test_wavelengths_that_do_not_fit_are_told(self):
+        """Of layers with dispersion the wrong way, and of samples that are even in wavenumber"""
+        rng, lines, s = np.random.default_rng(6), 40, np.linspace(-1, 1, SAMPLES)
+        lamp = 12000 * np.exp(-((s / 0.6) ** 2))
+        places = np.stack([np.full(lines, z) + rng.uniform(-5, 5, lines) for z in (120.0, 180.0, 260.0)])
+
+        def spectra(k, d2):
+            fringes = sum(np.cos(2 * k * z[:, None] - d2 * np.linspace(-1, 1, SAMPLES) ** 2) for z in places)
+            return np.rint(lamp * (1 + 0.05 * fringes) + rng.normal(0, 10, (lines, SAMPLES)) + 500).astype("u2")
+
+        k = 2e3 * np.pi / wavelengths()
+        for name, values in ("dispersed", spectra(k, 8.0)), ("reversed", spectra(k, 3.0)), ("clocked", spectra(np.linspace(k[0], k[-1], SAMPLES), 0.0)):
+            np.save(self.path(name + ".npy"), values)
+        for name, ends in ("dispersed", ("800", "900")), ("dispersed", ("900", "800")), ("reversed", ("800", "900")):
+            self.assertNotIn("times as sharp", self.call(name + ".npy", "--lambda", *ends))  # 8 radians look like either way
+        self.assertIn("--lambda 800 900.", self.call("reversed.npy", "--lambda", "900", "800"))
+        self.assertNotIn("times as sharp", self.call("clocked.npy"))
+        printed = self.call("clocked.npy", "--lambda", "800", "900")
+        self.assertIn("even in wavenumber, as those of a swept source", printed)
+        line = next(word for word in printed.split() if word.startswith("k-polynomial=")).rstrip(".")
+        with open(self.path("clock.ini"), "w", encoding="utf-8") as file:
+            file.write(f"[camera]\n{line}\n")
+        width = result_of(self.path("out"))["width"]
+        self.assertNotIn("wavenumber", self.call("clocked.npy", "--calibration", "clock.ini"))
+        self.assertEqual(result_of(self.path("out"))["depth-unit"], "um")
+        self.assertLess(result_of(self.path("out"))["width"], 0.7 * width)
 
     def test_a_raw_file_with_a_header_is_the_same(self):
         spectra = mirror(200, bscans=2)

@@ -136,8 +136,9 @@ def make(source, made, options, settings):
         angio.check_sets(source, options, made.warn)
     words, given = words_of(source, made, options, settings)
     if "calibration" not in given and not any("wavelengths" in sentence for sentence in source.doubts):
-        made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. Give --lambda FIRST LAST"
-                  " in nm, or another option of the calibration.")
+        made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. For a spectrometer, whose"
+                  " samples are about even in wavelength, give --lambda FIRST LAST in nm. The samples of a swept source with a k-clock are even in"
+                  " wavenumber: --lambda would blur them, and k-polynomial in a file for --calibration gives micrometres.")
     made.report.fact("subtracted from the spectra", BACKGROUNDS.get(given.get("background", "mean"), given.get("background")))
     stats = {}
     made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))

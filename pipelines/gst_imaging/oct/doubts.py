@@ -4,7 +4,11 @@ from .. import library
 
 FEWEST = 32  # lines and samples, below which nothing is said
 UNEVEN, TIMES = 0.2, 5  # of the means: transposed where lines differ by this share, and this much more than samples do
-SHARPER = 2
+SHARPER = 2  # times
+ALMOST, SHARPER_WHATEVER = 1.3, 1.1  # the same together with the best dispersion of each way
+USUAL = 98  # per cent of the samples
+EVEN_SHARPER, AS_SHARP = 1.4, 1.1  # times, samples that are even in wavenumber, and the two ways of others
+DISPERSIONS = range(-60, 61, 2)  # radians
 FEWER = 10  # times, jumps of samples of the other sign
 AT_REST = 0.1  # share of the fringes that differ from line to line
 
@@ -22,14 +26,22 @@ def is_transposed(bscan):
     return lines > UNEVEN and lines > TIMES * samples
 
 
-def sharpness(np, spectra, wavelengths):
-    """Returns: how much of the power is in few depths, for an even sampling of wavelength"""
-    k = 1 / wavelengths
-    order = np.argsort(k)
-    even = np.linspace(k.min(), k.max(), k.size)
-    fringes = np.stack([np.interp(even, k[order], line[order]) for line in spectra]) * np.hanning(k.size)
-    power = np.abs(np.fft.rfft(fringes)[:, k.size // 64:]) ** 2
-    return float(np.median((power ** 2).sum(1) / np.maximum(power.sum(1), 1e-30) ** 2))
+def sharpness(np, spectra, wavelengths=None, dispersions=(0.0,)):
+    """Returns: how much of the power is in few depths, for an even sampling of wavelength, or of wavenumber without them; the largest of
+    some dispersions, in radians at the ends"""
+    n = spectra.shape[1]
+    if wavelengths is not None:
+        k = 1 / wavelengths
+        order = np.argsort(k)
+        even = np.linspace(k.min(), k.max(), n)
+        spectra = np.stack([np.interp(even, k[order], line[order]) for line in spectra])
+    depths = np.fft.fft(spectra * np.hanning(n))
+    depths[:, :n // 64] = depths[:, n // 2:] = 0  # the light itself, and depths beyond zero delay
+    fringes, squares, found = np.fft.ifft(depths), np.linspace(-1, 1, n) ** 2, []
+    for dispersion in dispersions:
+        power = np.abs(np.fft.fft(fringes * np.exp(1j * dispersion * squares))) ** 2
+        found.append(float(np.median((power ** 2).sum(1) / np.maximum(power.sum(1), 1e-30) ** 2)))
+    return max(found)
 
 
 def other_sign(np, bscan):
@@ -66,7 +78,9 @@ class Doubts:
         lines = self.bscan - self.bscan.mean(1, keepdims=True)
         moving = self.bscan - self.bscan.mean(0)
         is_at_rest = (np.diff(moving) ** 2).sum() < AT_REST * (np.diff(lines) ** 2).sum()
-        return (lines if is_at_rest else moving)[:FEWEST]
+        fringes = (lines if is_at_rest else moving)[:FEWEST]
+        limit = np.percentile(np.abs(fringes), USUAL)  # the line of a fibre grating, whose place varies, has power at all depths
+        return fringes.clip(-limit, limit)
 
     def sentence_of_sign(self):
         is_signed = self.type.kind == "i"
@@ -90,9 +104,32 @@ class Doubts:
             yield (f"The light varies from line to line, and not along the {self.bscan.shape[1]} samples of a spectrum, as a light source does:"
                    " are lines and samples exchanged? NumPy turns them: numpy.save(\"turned.npy\", spectra.swapaxes(-1, -2)).")
         elif self.wavelengths and min(self.bscan.shape) >= FEWEST:
-            spectra = self.fringes(np)
-            given = np.linspace(*self.wavelengths, spectra.shape[1])
-            times = sharpness(np, spectra, given[::-1]) / max(sharpness(np, spectra, given), 1e-30)
-            if times > SHARPER:
-                yield (f"Depths would be {times:.3g} times as sharp with the wavelengths the other way round:"
-                       f" --lambda {self.wavelengths[1]:g} {self.wavelengths[0]:g}.")
+            yield from self.sentences_of_wavelengths(np)
+
+    @staticmethod
+    def is_clocked(np, spectra, given, reverse, even):
+        """reverse, even: times as sharp. Samples that are even in wavenumber are bent by as much either way, and dispersion neither makes
+        them sharper nor wavelengths as sharp."""
+        if even < EVEN_SHARPER or not 1 / AS_SHARP < reverse < AS_SHARP:
+            return False
+        best = sharpness(np, spectra, None, DISPERSIONS)
+        bent = max(sharpness(np, spectra, way, DISPERSIONS) for way in (given, given[::-1]))
+        return bent < best < AS_SHARP * sharpness(np, spectra)
+
+    def sentences_of_wavelengths(self, np):
+        first, last = self.wavelengths
+        spectra = self.fringes(np)
+        given = np.linspace(first, last, spectra.shape[1])
+        usual = max(sharpness(np, spectra, given), 1e-30)
+        reverse, even = sharpness(np, spectra, given[::-1]) / usual, sharpness(np, spectra) / usual
+        if self.is_clocked(np, spectra, given, reverse, even):
+            ends = 1 / first, 1 / last
+            yield (f"Depths would be {even:.3g} times as sharp with samples that are even in wavenumber, as those of a swept source with a k-clock, and"
+                   " not in wavelength, which --lambda means. Then give, in a file for --calibration, a line [camera] and a line"
+                   f" k-polynomial={sum(ends) / 2:.9g};{(ends[1] - ends[0]) / 2:.9g}.")
+        elif reverse > ALMOST:
+            # an unknown dispersion is blur of its own, and may make up for some of the other
+            whatever = sharpness(np, spectra, given[::-1], DISPERSIONS) / max(sharpness(np, spectra, given, DISPERSIONS), 1e-30)
+            if whatever > (1 if reverse > SHARPER else SHARPER_WHATEVER):
+                yield (f"Depths would be {reverse:.3g} times as sharp with the wavelengths the other way round:"
+                       f" --lambda {last:g} {first:g}.")

@@ -46,8 +46,8 @@ def lines_of(path, options, n_cameras):
             values = values.reshape(-1, values.shape[2])
     if values.ndim != 2 or values.dtype.kind not in "uif" or len(values) < n_cameras:
         doubt = None if spectra.is_raw(path, options) else library.Arrays().doubt(path)
-        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} of {values.dtype}; a mirror is [lines, samples] of numbers,"
-                                  f" with a line for each of {n_cameras} cameras.{f' {doubt}' if doubt else ''}")
+        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} of {values.dtype}; a mirror is [lines, samples] of numbers"
+                                  f"{f', with a line for each of {n_cameras} cameras' if n_cameras > 1 else ''}.{f' {doubt}' if doubt else ''}")
     return values
 
 
