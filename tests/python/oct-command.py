@@ -220,6 +220,52 @@ class Oct(unittest.TestCase):
         self.assertEqual(result_of(self.path("out"))["depth-unit"], "um")
         self.assertLess(result_of(self.path("out"))["width"], 0.7 * width)
 
+    def two_cameras(self, lines=400):
+        """Spectra [lines, samples] of a tilted layer by two cameras of other wavelengths and light that take turns; writes two.ini"""
+        rng, s, spectra = np.random.default_rng(8), np.linspace(-1, 1, SAMPLES), np.empty((lines, SAMPLES))
+        with open(self.path("two.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera 0]\nlambda-first=800\nlambda-last=900\n[camera 1]\nlambda-first=815\nlambda-last=890\n")
+        for camera, (first, last, place) in enumerate(((800, 900, -0.1), (815, 890, 0.15))):
+            depths = 150 + 0.2 * np.arange(camera, lines, 2)[:, None]
+            lamp = 3000 * np.exp(-(((s - place) / 0.6) ** 2))
+            spectra[camera::2] = lamp * (1 + 0.1 * np.cos(4e3 * np.pi * depths / np.linspace(first, last, SAMPLES)))
+        return np.rint(spectra + rng.normal(0, 5, spectra.shape) + 90).astype("<u2")
+
+    def test_a_lost_line_is_told(self):
+        spectra = self.two_cameras()
+        raw = ("--samples", str(SAMPLES), "--lines", "100", "--calibration", "two.ini", "k-range=common")
+        for at, cameras, left in (150, 2, True), (150, 1, True), (0, 2, True), (None, 2, False):
+            kept = spectra if at is None else np.delete(spectra, at, axis=0)
+            kept.tofile(self.path("scan.raw"))
+            printed = self.call("scan.raw", *raw, f"cameras={cameras}")
+            self.assertEqual("99 lines are left over, 1 too few for another one" in printed, left, printed)
+            self.assertEqual("and of the other cameras" in printed, left and cameras == 2, printed)
+            # a recording that begins with the other camera has no exchange
+            self.assertEqual("each camera has the light of another one" in printed, cameras == 2 and at == 150, printed)
+        lost = np.delete(spectra, 150, axis=0)[:300]
+        np.save(self.path("scan.npy"), lost.reshape(3, 100, SAMPLES))
+        self.assertIn("From about line 160 on", self.call("scan.npy", "--calibration", "two.ini", "k-range=common", "cameras=2"))
+        with open(self.path("header.raw"), "wb") as file:
+            file.write(b"h" * 100 + spectra.tobytes())
+        self.assertIn("100 bytes are left over. Is there a header (--offset)", self.call("header.raw", *raw, "cameras=2"))
+
+    def test_cameras_of_other_wavelengths_are_told_of_the_common_range(self):
+        np.save(self.path("scan.npy"), self.two_cameras().reshape(4, 100, SAMPLES))
+        words = ("scan.npy", "--calibration", "two.ini", "cameras=2")
+        self.assertIn("k-range=common resamples all", self.call(*words))
+        self.assertNotIn("k-range", self.call(*words, "k-range=common"))
+        self.assertEqual(result_of(self.path("out"))["depth-unit"], "um")
+
+    def test_a_background_that_is_none_is_told(self):
+        np.save(self.path("m.npy"), mirror(200))
+        lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)) + 500
+        for name, dark, sentence in ("zero", 0 * lamp, "holds zeros alone"), ("double", 2 * lamp, "have 0.5 times the light of double.npy"), ("right", lamp, None), (
+                "brighter", 1.1 * lamp, None), ("offset", lamp + 300, None):
+            np.save(self.path(name + ".npy"), dark)
+            printed = self.call("m.npy", "--lambda", "800", "900", "--background", name + ".npy")
+            self.assertEqual(f"{name}.npy" in printed.replace("m.npy", ""), sentence is not None, printed)
+            self.assertIn(sentence or "", printed)
+
     def test_a_raw_file_with_a_header_is_the_same(self):
         spectra = mirror(200, bscans=2)
         np.save(self.path("m.npy"), spectra)

@@ -26,7 +26,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, need, scratch, split
-from ..oct import angio, calibration, images, instrument, mirror, spectra
+from ..oct import angio, calibration, doubts, images, instrument, mirror, spectra, turns
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -130,6 +130,9 @@ def make(source, made, options, settings):
         source.doubts += told.doubts
         if told.used:
             made.report.fact("Used from the file", ", ".join(told.used))
+    if options.background and source.first is not None:
+        dark = library.Arrays().read(options.background)
+        source.doubts += doubts.of_background(library.numpy(), options.background, dark, source.first, turns.n_cameras_of(options))
     for sentence in source.doubts:
         made.warn(sentence)
     if options.angio:
@@ -152,6 +155,9 @@ def make(source, made, options, settings):
         if os.path.exists(made.path(name + ".npy.json")):
             images.rename_in_sidecar(made, name + ".npy")
     places, unit = found.depths()
+    if unit == "pixel" and "k-range" not in given and calibration.n_wavelengths(options) > 1:
+        made.warn("Depths are in pixels, as the cameras have different ranges of wavelengths: a layer is at another depth for each camera."
+                  " k-range=common resamples all to the wavenumbers that they share, and gives micrometres.")
     made.report.fact("B-scans", found.n)
     return made.finish(**{"b-scans": found.n, "depth-unit": unit, "depth-step": abs(float(places[1] - places[0])) if len(places) > 1 else 0,
                           "brightest-depth": depth, "width": width, "black": found.low, "white": found.high,

@@ -116,6 +116,15 @@ def has_map(options):
         parser.has_option(group, key) for group in parser.sections() for key in keys)
 
 
+def n_wavelengths(options):
+    """Returns: how many cameras of the file have wavelengths of their own. A k-polynomial from -1 to 1 has none"""
+    parser, n = parse(options.calibration), 0
+    for group in parser.sections():
+        k = [float(text) for text in parser.get(group, "k-polynomial", fallback="0").split(";")[:2] if is_number(text)]
+        n += any(parser.has_option(group, key) for key in ("lambda-first", "polynomial", "wavelengths")) or len(k) == 2 and abs(k[0]) > abs(k[1])
+    return n
+
+
 def scale_wavenumbers(path, factors):
     """Multiplies the depths of the cameras of a k-polynomial: its middle stays, and its ends move"""
     parser = parse(path)

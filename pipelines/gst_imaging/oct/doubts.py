@@ -6,6 +6,7 @@ FEWEST = 32  # lines and samples, below which nothing is said
 UNEVEN, TIMES = 0.2, 5  # of the means: transposed where lines differ by this share, and this much more than samples do
 SHARPER = 2  # times
 ALMOST, SHARPER_WHATEVER = 1.3, 1.1  # the same together with the best dispersion of each way
+OTHER_LIGHT, OTHER_LEFT = 0.2, 4  # of the light of the background, and times the power that is left without that factor
 USUAL = 98  # per cent of the samples
 EVEN_SHARPER, AS_SHARP = 1.4, 1.1  # times, samples that are even in wavenumber, and the two ways of others
 DISPERSIONS = range(-60, 61, 2)  # radians
@@ -55,6 +56,25 @@ def other_sign(np, bscan):
     bright = given.view(np.uint16) == 65535  # a hot pixel is no jump, though it is -1 with a sign
     jumps, others = ((np.abs(np.diff(values.astype(float), axis=1)) > 32768) & ~bright[:, 1:] & ~bright[:, :-1] for values in (given, other))
     return other.dtype if jumps.sum() > max(len(bscan), FEWER * others.sum()) else None
+
+
+def of_background(np, name, background, bscan, n_cameras):
+    """Generates sentences of a spectrum without the sample, [samples] or [cameras, samples], that leaves more light than it takes off"""
+    background = np.atleast_2d(np.asarray(background, float))
+    if background.shape[-1] != bscan.shape[-1] or not np.isfinite(background).all():
+        return  # octbscan tells
+    if not background.any():
+        yield f"{name} holds zeros alone: nothing is subtracted from the spectra. background=none says so, and background=mean subtracts their mean."
+        return
+    for camera in range(min(n_cameras, len(bscan))):
+        light, dark = bscan[camera::n_cameras].mean(0), background[camera % len(background)]
+        light, dark = light - light.mean(), dark - dark.mean()
+        factor = (light * dark).sum() / max((dark * dark).sum(), 1e-30)
+        left, least = (float(((light - times * dark) ** 2).sum()) for times in (1, factor))
+        if abs(factor - 1) > OTHER_LIGHT and left > OTHER_LEFT * least:
+            yield (f"The spectra of camera {camera} have {factor:.3g} times the light of {name}, and what it leaves is brighter than the sample: was it"
+                   " recorded with another exposure or lamp? Record it again, or use background=rolling.")
+            return
 
 
 class Doubts:
