@@ -544,6 +544,29 @@ class Oct(unittest.TestCase):
             self.assertAlmostEqual(widths[name], widths["without"], delta=0.1 * widths["without"], msg=widths)
         self.assertGreater(widths["none"], 1.5 * widths["without"])
 
+    def test_dispersion_is_estimated(self):
+        rng, lines = np.random.default_rng(6), 96
+        k = 2e3 * np.pi / wavelengths()
+        u = 2 * (k - k[0]) / (k[-1] - k[0]) - 1
+        lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
+        places = [np.full(lines, z) + rng.uniform(-3, 3, lines) for z in (80.0, 150.0, 320.0)]
+        spectra = lamp * (1 + sum(0.05 * np.cos(2 * k * z[:, None] - 9 * u ** 2) for z in places)) + rng.normal(0, 10, (lines, SAMPLES)) + 500
+        np.save(self.path("m.npy"), np.rint(spectra).astype("u2"))
+        self.call("m.npy", "--lambda", "800", "900", "scale=4")
+        width = result_of(self.path("out"))["width"]
+        self.call("m.npy", "--lambda", "800", "900", "scale=4", "--estimate-dispersion")
+        self.assertLess(result_of(self.path("out"))["width"], 0.7 * width)
+        facts = dict(result_of(self.path("out"))["facts"])
+        np.testing.assert_allclose([float(d) for d in facts["dispersion, estimated"].split(";")], (0, 0, -9, 0), atol=0.5)
+        self.call("m.npy", "--lambda", "800", "900", "scale=4", "cameras=2", "--estimate-dispersion")
+        with open(self.path("out/calibration.ini"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual([text.count(words) for words in ("[camera 0]", "[camera 1]", "[camera]", "lambda-first=800", "dispersion=0;0;-9")], [1, 1, 0, 2, 2], text)
+        noise = rng.normal(500, 30, (lines, SAMPLES)).astype("u2")
+        np.save(self.path("noise.npy"), noise)
+        self.assertIn("The dispersion is not estimated, and stays as it is: ", self.call("noise.npy", "--lambda", "800", "900", "--estimate-dispersion"))
+        self.assertIn("give one of them", self.call("m.npy", "--dispersion", "0;0;1", "--estimate-dispersion", status=2))
+
     def test_a_volume_from_above(self):
         spectra = mirror(200, bscans=6)
         lamp = mirror(200, bscans=6, amplitude=0.0)

@@ -26,7 +26,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, need, scratch, split
-from ..oct import angio, calibration, doubts, images, instrument, mirror, spectra, turns
+from ..oct import angio, calibration, dispersion, doubts, images, instrument, mirror, spectra, turns
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -59,6 +59,7 @@ def add_arguments(parser):
     job.add_arguments(parser)
     spectra.add_arguments(parser)
     calibration.add_arguments(parser)
+    dispersion.add_arguments(parser)
     mirror.add_arguments(parser)
     angio.add_arguments(parser)
     parser.add_argument("--enface", action="store_true", help="the view from above, of bscans-per-volume= or all B-scans")
@@ -79,6 +80,7 @@ def check(options):
             raise Failure(WRONG_USE, f"{name}= is --{option} of this command.")
     calibration.keys_of(options)
     angio.check(options)
+    dispersion.check(options)
     need("octbscan", "picturesrc", "picturesink")
     return names, settings
 
@@ -137,6 +139,8 @@ def make(source, made, options, settings):
         made.warn(sentence)
     if options.angio:
         angio.check_sets(source, options, made.warn)
+    if options.estimate_dispersion and source.first is not None:
+        options = dispersion.estimated(made, source.first, options, settings)
     words, given = words_of(source, made, options, settings)
     if "calibration" not in given and not any("wavelengths" in sentence for sentence in source.doubts):
         made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. For a spectrometer, whose"

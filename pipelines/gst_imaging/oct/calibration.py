@@ -20,7 +20,7 @@ def add_arguments(parser):
     group.add_argument("--wavelengths", metavar="FILE", help="the wavelength at each sample; in text one on each line, or sample and wavelength")
     group.add_argument("--chirp", metavar="FILE", help="text: a number for each sample, its wavenumber in any unit (Thorlabs)")
     group.add_argument("--k-index", metavar="FILE", help="the sample, with fraction, of each wavenumber")
-    group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1")
+    group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1; commas separate those of several cameras")
     group.add_argument("--phase-domain", choices=("k", "spectrum"), default="k",
                        help="a --dispersion file is over the wavenumbers (the default), or over the samples before resampling")
     group.add_argument("--background", metavar="FILE", help="an array file [samples] or [cameras, samples] of the spectrum with"
@@ -84,6 +84,15 @@ def beside(name, path):
     return os.path.basename(name) if os.path.dirname(name) == os.path.dirname(os.path.abspath(path)) else name
 
 
+def set_each(parser, key, values):
+    """A value for each camera, of which one group is for all"""
+    for i, value in enumerate(values):
+        if not parser.has_section(f"camera {i}"):
+            parser[f"camera {i}"] = dict(parser["camera"]) if parser.has_section("camera") else {}
+        parser.set(f"camera {i}", key, value)
+    parser.remove_section("camera")
+
+
 def write(options, path):
     """Writes the calibration of the options. Returns: its path; None without one"""
     keys = keys_of(options)
@@ -103,6 +112,8 @@ def write(options, path):
                 parser.remove_option(group, key)
         for key, value in keys.items():
             parser.set(group, key, beside(value, path) if key in FILES else value)
+    if "," in keys.get("dispersion", ""):
+        set_each(parser, "dispersion", keys["dispersion"].split(","))
     with open(path, "w", encoding="utf-8") as file:
         parser.write(file, space_around_delimiters=False)
     return path
