@@ -166,6 +166,14 @@ class Oct(unittest.TestCase):
             for setting in ("scale", "4"), ("window", "hann"), ("lambda", "800 900"):
                 self.assertIn(setting, told)
 
+    def test_the_width_does_not_depend_on_the_steps(self):
+        np.save(self.path("m.npy"), mirror(320.0))
+        widths = []
+        for scale in 1, 2, 8:
+            self.call("m.npy", "--lambda", "800", "900", f"scale={scale}", "background=rolling")
+            widths.append(result_of(self.path("out"))["width"])
+        np.testing.assert_allclose(widths, widths[-1], rtol=0.12)
+
     def test_the_report_says_what_was_subtracted(self):
         np.save(self.path("m.npy"), mirror(200))
         for words, told in ((), "the mean of each B-scan"), (("background=mean",), "--background FILE keeps them"), (("background=none",), "nothing"):
