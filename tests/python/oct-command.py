@@ -167,7 +167,7 @@ class Oct(unittest.TestCase):
                 self.assertIn(setting, told)
 
     def test_the_width_does_not_depend_on_the_steps(self):
-        np.save(self.path("m.npy"), mirror(320.0))
+        np.save(self.path("m.npy"), mirror(321.6))  # between two depths of scale=1
         widths = []
         for scale in 1, 2, 8:
             self.call("m.npy", "--lambda", "800", "900", f"scale={scale}", "background=rolling")
