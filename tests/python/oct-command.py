@@ -248,6 +248,7 @@ class Oct(unittest.TestCase):
             printed = self.call("scan.raw", *raw, f"cameras={cameras}")
             self.assertEqual("99 lines are left over, 1 too few for another one" in printed, left, printed)
             self.assertEqual("and of the other cameras" in printed, left and cameras == 2, printed)
+            self.assertNotIn("is it --", printed)
             # a recording that begins with the other camera has no exchange
             self.assertEqual("each camera has the light of another one" in printed, cameras == 2 and at == 150, printed)
         lost = np.delete(spectra, 150, axis=0)[:300]
@@ -419,6 +420,17 @@ class Oct(unittest.TestCase):
         for second in 0.0, 0.5:
             printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=150.0, far=(320.0, 4.0, second))
             self.assertEqual("Are there two reflectors close to each other" in printed, second > 0, printed)
+
+    def test_raw_mirrors_of_another_layout_are_told(self):
+        near, far = (np.repeat(self.dispersed(depth, 9.0), 4, 0).astype("<u2") for depth in (150.0, 320.0))
+        for name, values in ("near", near), ("far", far):
+            values.tofile(self.path(name + ".raw"))
+            (values[:, ::-1] * 4).clip(0, 65535).astype("<u2").tofile(self.path(name + "-bright.raw"))
+        words = ("near.raw", "far.raw", "--lambda", "800", "900", "--samples")
+        self.assertNotIn("is it --", self.call("calibrate", *words, str(SAMPLES)))
+        self.assertIn(f"near.raw: {2 * SAMPLES} samples of u16 hold the envelope of the source 2 times: is it --samples {SAMPLES}?",
+                      self.call("calibrate", *words, str(2 * SAMPLES), status=(0, 1)))
+        self.assertIn("is it --dtype u16?", self.call("calibrate", "near-bright.raw", "far-bright.raw", "--samples", str(SAMPLES), "--dtype", "i16", status=(0, 1)))
 
     def test_two_recordings_of_one_position_are_told(self):
         for name in "one", "same":

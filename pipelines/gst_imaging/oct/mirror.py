@@ -7,7 +7,8 @@ from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
 from ..frames import files
 from ..frames.source import need, scratch, split
 from ..report import plots
-from . import calibration, spectra
+from . import calibration, layout, spectra
+from .doubts import Doubts
 
 WORD = "calibrate"  # the first word after oct
 MOST_LINES = 64  # of a camera, as the element uses
@@ -57,10 +58,21 @@ def type_of(np, values):
     return kind if kind in (np.uint8, np.uint16, np.int16, np.float32) else np.dtype(np.float32)
 
 
-def stack(names, options, n_cameras, path):
+def look(name, values, options, warn):
+    """Are samples and layout what they are taken for?"""
+    is_raw = spectra.is_raw(name, options)
+    doubts = Doubts(dtype=options.dtype if is_raw else None)
+    doubts.add(values[:MOST_LINES])
+    for sentence in [*doubts.sentences(), *(layout.doubts(values, options) if is_raw else [])]:
+        warn(f"{name}: {sentence}")
+
+
+def stack(names, options, n_cameras, path, warn):
     """Writes the positions as [positions, lines, samples]"""
     np = library.numpy()
     mirrors = [lines_of(name, options, n_cameras) for name in names]
+    for name, values in zip(names, mirrors):
+        look(name, values, options, warn)
     samples = {values.shape[1] for values in mirrors}
     if len(samples) > 1:
         raise Failure(UNREADABLE, f"The mirrors have {' and '.join(map(str, sorted(samples)))} samples a line; they need the same"
@@ -224,7 +236,7 @@ def make(names, sides, made, options, settings):
     n_cameras = int(dict(text.split("=", 1) for text in settings).get("cameras", 1))
     with scratch() as folder:
         path = os.path.join(folder, "mirrors.npy")
-        stack(names, options, n_cameras, path)
+        stack(names, options, n_cameras, path, made.warn)
         words = words_of(made, options, settings, path)
         (accepted, text), cameras, phase_error, element, doubts = solve(made, words, sides)
         for sentence in doubts:
