@@ -467,7 +467,8 @@ class Reports(unittest.TestCase):
         self.assertNotRegex(text, "<script|http://|https://|<link|nan,|,nan")
 
     def test_ticks_have_the_digits_that_tell_them_apart(self):
-        for low, high, texts in ((50.267, 50.274, ["50.268", "50.270", "50.272", "50.274"]), (0, 300, ["0", "100", "200", "300"]), (-1, 1, ["-1", "-0.5", "0", "0.5", "1"])):
+        for low, high, texts in ((50.267, 50.274, ["50.268", "50.270", "50.272", "50.274"]), (0, 300, ["0", "100", "200", "300"]),
+                                 (-1, 1, ["-1", "-0.5", "0", "0.5", "1"])):
             self.assertEqual(plots.tick_texts(plots.ticks(low, high, 5)), texts)
 
     def test_scale_bars_are_round_and_true(self):

@@ -63,7 +63,8 @@ class Oct(unittest.TestCase):
             other = {"u16": "u16be", "u16be": "u16"}[dtype]
             for samples, given, sentence in (SAMPLES, dtype, None), (SAMPLES, other, f"is it --dtype {dtype}?"), (
                     500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, f"is it --samples {SAMPLES}?"), (
-                    6 * SAMPLES, dtype, f"is it --samples {SAMPLES}?"), (500, other, f"is it --samples {SAMPLES} --dtype {dtype}?"), (640, other, f"is it --samples {SAMPLES} --dtype {dtype}?"):
+                    6 * SAMPLES, dtype, f"is it --samples {SAMPLES}?"), (
+                    500, other, f"is it --samples {SAMPLES} --dtype {dtype}?"), (640, other, f"is it --samples {SAMPLES} --dtype {dtype}?"):
                 err = self.call("scan.raw", "--samples", str(samples), "--lines", "12", "--dtype", given, "--lambda", "800", "900")
                 self.assertEqual("is it --" in err, sentence is not None, (samples, given, err))
                 self.assertIn(sentence or "", err)
@@ -268,8 +269,8 @@ class Oct(unittest.TestCase):
     def test_a_background_that_is_none_is_told(self):
         np.save(self.path("m.npy"), mirror(200))
         lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)) + 500
-        for name, dark, sentence in ("zero", 0 * lamp, "holds zeros alone"), ("double", 2 * lamp, "have 0.5 times the light of double.npy"), ("right", lamp, None), (
-                "brighter", 1.1 * lamp, None), ("offset", lamp + 300, None):
+        for name, dark, sentence in ("zero", 0 * lamp, "holds zeros alone"), ("double", 2 * lamp, "have 0.5 times the light of double.npy"), (
+                "right", lamp, None), ("brighter", 1.1 * lamp, None), ("offset", lamp + 300, None):
             np.save(self.path(name + ".npy"), dark)
             printed = self.call("m.npy", "--lambda", "800", "900", "--background", name + ".npy")
             self.assertEqual(f"{name}.npy" in printed.replace("m.npy", ""), sentence is not None, printed)
@@ -430,7 +431,8 @@ class Oct(unittest.TestCase):
         self.assertNotIn("is it --", self.call("calibrate", *words, str(SAMPLES)))
         self.assertIn(f"near.raw: {2 * SAMPLES} samples of u16 hold the envelope of the source 2 times: is it --samples {SAMPLES}?",
                       self.call("calibrate", *words, str(2 * SAMPLES), status=(0, 1)))
-        self.assertIn("is it --dtype u16?", self.call("calibrate", "near-bright.raw", "far-bright.raw", "--samples", str(SAMPLES), "--dtype", "i16", status=(0, 1)))
+        words = ("near-bright.raw", "far-bright.raw", "--samples", str(SAMPLES), "--dtype", "i16")
+        self.assertIn("is it --dtype u16?", self.call("calibrate", *words, status=(0, 1)))
 
     def test_two_recordings_of_one_position_are_told(self):
         for name in "one", "same":
@@ -581,7 +583,8 @@ class Oct(unittest.TestCase):
         self.call("m.npy", "--lambda", "800", "900", "scale=4", "cameras=2", "--estimate-dispersion")
         with open(self.path("out/calibration.ini"), encoding="utf-8") as file:
             text = file.read()
-        self.assertEqual([text.count(words) for words in ("[camera 0]", "[camera 1]", "[camera]", "lambda-first=800", "dispersion=0;0;-9")], [1, 1, 0, 2, 2], text)
+        counts = [text.count(words) for words in ("[camera 0]", "[camera 1]", "[camera]", "lambda-first=800", "dispersion=0;0;-9")]
+        self.assertEqual(counts, [1, 1, 0, 2, 2], text)
         noise = rng.normal(500, 30, (lines, SAMPLES)).astype("u2")
         np.save(self.path("noise.npy"), noise)
         self.assertIn("The dispersion is not estimated, and stays as it is: ", self.call("noise.npy", "--lambda", "800", "900", "--estimate-dispersion"))

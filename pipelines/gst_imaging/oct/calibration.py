@@ -20,7 +20,8 @@ def add_arguments(parser):
     group.add_argument("--wavelengths", metavar="FILE", help="the wavelength at each sample; in text one on each line, or sample and wavelength")
     group.add_argument("--chirp", metavar="FILE", help="text: a number for each sample, its wavenumber in any unit (Thorlabs)")
     group.add_argument("--k-index", metavar="FILE", help="the sample, with fraction, of each wavenumber")
-    group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1; commas separate those of several cameras")
+    group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1;"
+                       " commas separate those of several cameras")
     group.add_argument("--phase-domain", choices=("k", "spectrum"), default="k",
                        help="a --dispersion file is over the wavenumbers (the default), or over the samples before resampling")
     group.add_argument("--background", metavar="FILE", help="an array file [samples] or [cameras, samples] of the spectrum with"

@@ -8,6 +8,8 @@ from ..command import WRONG_USE, Failure
 from ..frames.source import scratch
 from . import calibration
 
+ANSWER = "accepted", "text", "dispersion", "confidence", "sharpness-before", "sharpness-after"
+
 
 def add_arguments(parser):
     parser.add_argument("--estimate-dispersion", action="store_true",
@@ -25,7 +27,7 @@ def estimated(made, first, options, settings):
 
     def take(structure):
         if structure.get_name() == "octbscan-dispersion":
-            answers.append({name: structure.get_value(name) for name in ("accepted", "text", "dispersion", "confidence", "sharpness-before", "sharpness-after")})
+            answers.append({name: structure.get_value(name) for name in ANSWER})
 
     with scratch() as folder:
         path = os.path.join(folder, "first.npy")
