@@ -448,6 +448,7 @@ class Oct(unittest.TestCase):
         self.assertIn("256 and 512 samples", self.call("calibrate", "m.npy", "short.npy", status=3))
         self.assertIn("Give a file of spectra of a mirror", self.call("calibrate", status=2))
         self.assertIn("are of gst-imaging oct calibrate", self.call("m.npy", "--other-side", "m.npy", status=2))
+        self.assertIn("is of B-scans", self.call("calibrate", "m.npy", "--estimate-dispersion", status=2))
         self.assertIn("m.npy is given twice", self.call("calibrate", "m.npy", "--other-side", "./m.npy", status=2))
         self.assertIn("with a line for each of 30 cameras", self.call("calibrate", "m.npy", "cameras=30", status=3))
 

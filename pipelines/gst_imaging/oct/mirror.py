@@ -269,6 +269,8 @@ def run(options):
     calibration.keys_of(options)
     if options.travel_um is not None and not 0 < options.travel_um < float("inf"):
         raise Failure(WRONG_USE, f"--travel-um is {options.travel_um:g}; it needs a distance above 0.")
+    if options.estimate_dispersion:
+        raise Failure(WRONG_USE, "--estimate-dispersion is of B-scans; calibrate finds the dispersion from two positions of the mirror.")
     if options.travel_um and options.fit == "map":
         raise Failure(WRONG_USE, "--fit map keeps the wavelengths as they are, which --travel-um would scale: give one of them.")
     everything = names + options.other_side
