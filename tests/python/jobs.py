@@ -466,6 +466,11 @@ class Reports(unittest.TestCase):
         self.assertEqual(parser.text.count("Too <bright>."), 1)
         self.assertNotRegex(text, "<script|http://|https://|<link|nan,|,nan")
 
+    def test_ticks_have_the_digits_that_tell_them_apart(self):
+        for low, high, texts in ((50.267, 50.274, ["50.268", "50.270", "50.272", "50.274"]), (0, 300, ["0", "100", "200", "300"]),
+                                 (-1, 1, ["-1", "-0.5", "0", "0.5", "1"])):
+            self.assertEqual(plots.tick_texts(plots.ticks(low, high, 5)), texts)
+
     def test_scale_bars_are_round_and_true(self):
         for span, length in ((100, 20), (64, 10), (1, 0.2), (3000, 500), (0.07, 0.02)):
             self.assertAlmostEqual(pictures.round_length(span), length)

@@ -62,7 +62,8 @@ class Oct(unittest.TestCase):
             spectra.astype(order).tofile(self.path("scan.raw"))
             other = {"u16": "u16be", "u16be": "u16"}[dtype]
             for samples, given, sentence in (SAMPLES, dtype, None), (SAMPLES, other, f"is it --dtype {dtype}?"), (
-                    500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, None), (
+                    500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, f"is it --samples {SAMPLES}?"), (
+                    6 * SAMPLES, dtype, f"is it --samples {SAMPLES}?"), (
                     500, other, f"is it --samples {SAMPLES} --dtype {dtype}?"), (640, other, f"is it --samples {SAMPLES} --dtype {dtype}?"):
                 err = self.call("scan.raw", "--samples", str(samples), "--lines", "12", "--dtype", given, "--lambda", "800", "900")
                 self.assertEqual("is it --" in err, sentence is not None, (samples, given, err))
@@ -122,6 +123,35 @@ class Oct(unittest.TestCase):
             self.assertIn(says, self.call("r.npy", *words, status=2))
         self.assertIn("has 6 B-scans, and --repeats is 8", self.call("r.npy", *flow, "8", status=3))
 
+    def test_a_width_that_is_told_is_that_of_one_spectrum(self):
+        """Several strong layers that are tilted: 4 or more spectra are as alike as one"""
+        lines, rng = np.arange(200)[:, None], np.random.default_rng(2)
+        lamp = 1500 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
+        fringes = sum(a * np.cos(4e3 * np.pi * (z + 0.05 * lines) / wavelengths()) for z, a in ((250, 0.05), (330, 0.04), (500, 0.03)))
+        spectra = np.rint(lamp * (1 + fringes) + rng.normal(0, 6, (200, SAMPLES)) + 80).astype("<u2")
+        spectra.tofile(self.path("scan.raw"))
+        for given in SAMPLES // 2, 500, 4 * SAMPLES, SAMPLES - 1, SAMPLES + 1, 2 * (SAMPLES + 1):
+            err = self.call("scan.raw", "--samples", str(given), "--lines", "20", "--lambda", "800", "900")
+            self.assertIn(f"is it --samples {SAMPLES}?", err)
+        self.assertNotIn("is it --", self.call("scan.raw", "--samples", str(SAMPLES), "--lines", "200", "--lambda", "800", "900"))
+
+    def test_samples_of_the_other_sign_are_told(self):
+        """A swept source around 0, whose samples with a sign are taken for ones without, and the other way round"""
+        rng, n = np.random.default_rng(3), np.arange(SAMPLES)
+        fringes = 6000 * np.exp(-(((n - 256) / 150) ** 2)) * np.cos(0.9 * n + rng.uniform(0, 6, (40, 1))) + rng.normal(0, 15, (40, SAMPLES))
+        signed, light = np.rint(fringes).astype("<i2"), np.rint(mirror(150)[0] * 4.0).clip(0, 65000).astype("<u2")
+        for values, given, sentence in (
+                (signed, "u16", "is it --dtype i16?"), (signed, "i16", None), (signed.astype(">i2"), "u16be", "is it --dtype i16be?"),
+                (signed.astype(">i2"), "i16be", None), (light, "u16", None), (light, "i16", "is it --dtype u16?")):
+            values.tofile(self.path("scan.raw"))
+            err = self.call("scan.raw", "--samples", str(SAMPLES), "--lines", str(len(values)), "--dtype", given)
+            self.assertEqual("is it --" in err, sentence is not None, (given, err))
+            self.assertIn(sentence or "", err)
+        np.save(self.path("scan.npy"), signed.view("u2"))
+        self.assertIn('spectra.view("int16")', self.call("scan.npy"))
+        np.save(self.path("scan.npy"), signed)
+        self.assertNotIn("spectra.view", self.call("scan.npy"))
+
     def test_a_mirror_is_where_it_is(self):
         for depth in 150.0, 320.0:
             np.save(self.path("m.npy"), mirror(depth, bscans=3))
@@ -136,6 +166,14 @@ class Oct(unittest.TestCase):
             told = [(s["name"], s["value"]) for s in result["settings"]]
             for setting in ("scale", "4"), ("window", "hann"), ("lambda", "800 900"):
                 self.assertIn(setting, told)
+
+    def test_the_width_does_not_depend_on_the_steps(self):
+        np.save(self.path("m.npy"), mirror(321.6))  # between two depths of scale=1
+        widths = []
+        for scale in 1, 2, 8:
+            self.call("m.npy", "--lambda", "800", "900", f"scale={scale}", "background=rolling")
+            widths.append(result_of(self.path("out"))["width"])
+        np.testing.assert_allclose(widths, widths[-1], rtol=0.12)
 
     def test_the_report_says_what_was_subtracted(self):
         np.save(self.path("m.npy"), mirror(200))
@@ -159,10 +197,84 @@ class Oct(unittest.TestCase):
             warnings = [told for told in result_of(self.path("out"))["warnings"] if "spectra" in told or "exchanged" in told or "round" in told]
             self.assertEqual(len(warnings), 0 if sentence is None else 1, warnings)
             self.assertIn(sentence or "", "".join(warnings))
-        self.assertIn("Nobody has told the wavelengths", self.call("right.npy"))
+        self.assertIn("swept source with a k-clock are even in wavenumber: --lambda would blur them", self.call("right.npy"))
         lost.astype("<u2").tofile(self.path("lost.raw"))
         printed = self.call("lost.raw", "--samples", str(SAMPLES), "--lines", str(spectra.shape[1]), "--lambda", "800", "900")
         self.assertIn(f"3 of {spectra.shape[1]} spectra hold zeros alone", printed)
+
+    def test_wavelengths_that_do_not_fit_are_told(self):
+        """Of layers with dispersion the wrong way, and of samples that are even in wavenumber"""
+        rng, lines, s = np.random.default_rng(6), 40, np.linspace(-1, 1, SAMPLES)
+        lamp = 12000 * np.exp(-((s / 0.6) ** 2))
+        places = np.stack([np.full(lines, z) + rng.uniform(-5, 5, lines) for z in (120.0, 180.0, 260.0)])
+
+        def spectra(k, d2):
+            fringes = sum(np.cos(2 * k * z[:, None] - d2 * np.linspace(-1, 1, SAMPLES) ** 2) for z in places)
+            return np.rint(lamp * (1 + 0.05 * fringes) + rng.normal(0, 10, (lines, SAMPLES)) + 500).astype("u2")
+
+        k = 2e3 * np.pi / wavelengths()
+        for name, values in ("dispersed", spectra(k, 8.0)), ("reversed", spectra(k, 3.0)), ("clocked", spectra(np.linspace(k[0], k[-1], SAMPLES), 0.0)):
+            np.save(self.path(name + ".npy"), values)
+        for name, ends in ("dispersed", ("800", "900")), ("dispersed", ("900", "800")), ("reversed", ("800", "900")):
+            self.assertNotIn("times as sharp", self.call(name + ".npy", "--lambda", *ends))  # 8 radians look like either way
+        self.assertIn("--lambda 800 900.", self.call("reversed.npy", "--lambda", "900", "800"))
+        self.assertNotIn("times as sharp", self.call("clocked.npy"))
+        printed = self.call("clocked.npy", "--lambda", "800", "900")
+        self.assertIn("even in wavenumber, as those of a swept source", printed)
+        line = next(word for word in printed.split() if word.startswith("k-polynomial=")).rstrip(".")
+        with open(self.path("clock.ini"), "w", encoding="utf-8") as file:
+            file.write(f"[camera]\n{line}\n")
+        width = result_of(self.path("out"))["width"]
+        self.assertNotIn("wavenumber", self.call("clocked.npy", "--calibration", "clock.ini"))
+        self.assertEqual(result_of(self.path("out"))["depth-unit"], "um")
+        self.assertLess(result_of(self.path("out"))["width"], 0.7 * width)
+
+    def two_cameras(self, lines=400):
+        """Spectra [lines, samples] of a tilted layer by two cameras of other wavelengths and light that take turns; writes two.ini"""
+        rng, s, spectra = np.random.default_rng(8), np.linspace(-1, 1, SAMPLES), np.empty((lines, SAMPLES))
+        with open(self.path("two.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera 0]\nlambda-first=800\nlambda-last=900\n[camera 1]\nlambda-first=815\nlambda-last=890\n")
+        for camera, (first, last, place) in enumerate(((800, 900, -0.1), (815, 890, 0.15))):
+            depths = 150 + 0.2 * np.arange(camera, lines, 2)[:, None]
+            lamp = 3000 * np.exp(-(((s - place) / 0.6) ** 2))
+            spectra[camera::2] = lamp * (1 + 0.1 * np.cos(4e3 * np.pi * depths / np.linspace(first, last, SAMPLES)))
+        return np.rint(spectra + rng.normal(0, 5, spectra.shape) + 90).astype("<u2")
+
+    def test_a_lost_line_is_told(self):
+        spectra = self.two_cameras()
+        raw = ("--samples", str(SAMPLES), "--lines", "100", "--calibration", "two.ini", "k-range=common")
+        for at, cameras, left in (150, 2, True), (150, 1, True), (0, 2, True), (None, 2, False):
+            kept = spectra if at is None else np.delete(spectra, at, axis=0)
+            kept.tofile(self.path("scan.raw"))
+            printed = self.call("scan.raw", *raw, f"cameras={cameras}")
+            self.assertEqual("99 lines are left over, 1 too few for another one" in printed, left, printed)
+            self.assertEqual("and of the other cameras" in printed, left and cameras == 2, printed)
+            self.assertNotIn("is it --", printed)
+            # a recording that begins with the other camera has no exchange
+            self.assertEqual("each camera has the light of another one" in printed, cameras == 2 and at == 150, printed)
+        lost = np.delete(spectra, 150, axis=0)[:300]
+        np.save(self.path("scan.npy"), lost.reshape(3, 100, SAMPLES))
+        self.assertIn("From about line 160 on", self.call("scan.npy", "--calibration", "two.ini", "k-range=common", "cameras=2"))
+        with open(self.path("header.raw"), "wb") as file:
+            file.write(b"h" * 100 + spectra.tobytes())
+        self.assertIn("100 bytes are left over. Is there a header (--offset)", self.call("header.raw", *raw, "cameras=2"))
+
+    def test_cameras_of_other_wavelengths_are_told_of_the_common_range(self):
+        np.save(self.path("scan.npy"), self.two_cameras().reshape(4, 100, SAMPLES))
+        words = ("scan.npy", "--calibration", "two.ini", "cameras=2")
+        self.assertIn("k-range=common resamples all", self.call(*words))
+        self.assertNotIn("k-range", self.call(*words, "k-range=common"))
+        self.assertEqual(result_of(self.path("out"))["depth-unit"], "um")
+
+    def test_a_background_that_is_none_is_told(self):
+        np.save(self.path("m.npy"), mirror(200))
+        lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)) + 500
+        for name, dark, sentence in ("zero", 0 * lamp, "holds zeros alone"), ("double", 2 * lamp, "have 0.5 times the light of double.npy"), (
+                "right", lamp, None), ("brighter", 1.1 * lamp, None), ("offset", lamp + 300, None):
+            np.save(self.path(name + ".npy"), dark)
+            printed = self.call("m.npy", "--lambda", "800", "900", "--background", name + ".npy")
+            self.assertEqual(f"{name}.npy" in printed.replace("m.npy", ""), sentence is not None, printed)
+            self.assertIn(sentence or "", printed)
 
     def test_a_raw_file_with_a_header_is_the_same(self):
         spectra = mirror(200, bscans=2)
@@ -220,15 +332,17 @@ class Oct(unittest.TestCase):
         above = np.flatnonzero(power > power.max() / 2)
         return (above[-1] - above[0] + 1) / 64
 
-    def dispersed(self, depth_um, d2):
-        """A mirror like mirror(), with the phase d2 u^2 over the wavenumbers"""
-        k = 2e3 * np.pi / wavelengths()
+    def dispersed(self, depth_um, d2, bow=0.0, second=0.0):
+        """A mirror like mirror(), with the phase d2 u^2 over the wavenumbers, beyond zero delay where the depth is negative; bow: nm that the
+        middle of the spectrum is off a line; second: the amplitude of a second reflector 8 um away"""
+        k = 2e3 * np.pi / (wavelengths() + bow * (1 - np.linspace(-1, 1, SAMPLES) ** 2))
         u = 2 * (k - k[0]) / (k[-1] - k[0]) - 1
         lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
         lines = np.arange(LINES)[:, None] * 0.7
         rng = np.random.default_rng(4)
         # wavenumbers fall with the samples, and a fringe is read as one that rises
-        return np.rint(500 + lamp * (1 + 0.1 * np.cos(2 * k * depth_um - d2 * u ** 2 + lines)) + rng.normal(0, 10, (LINES, SAMPLES))).astype("u2")
+        fringes = np.cos(2 * k * depth_um - d2 * u ** 2 + lines) + second * np.cos(2 * k * (depth_um + 8) - d2 * u ** 2 + lines)
+        return np.rint(500 + lamp * (1 + 0.1 * fringes) + rng.normal(0, 10, (LINES, SAMPLES))).astype("u2")
 
     def test_two_mirrors_calibrate(self):
         for name, depth in ("near", 150.0), ("far", 320.0):
@@ -257,6 +371,69 @@ class Oct(unittest.TestCase):
         width = np.median([(a[-1] - a[0] + 1) / 8 for a in above])
         self.assertLess(abs(width / positions[0]["width"] - 1), 0.1, (width, positions[0]["width"]))
 
+    def calibrate(self, *words, **mirrors):
+        """mirrors: their depths, or depths and more for dispersed(). Returns: what was printed, and the depths found"""
+        for name, given in mirrors.items():
+            np.save(self.path(name + ".npy"), self.dispersed(given, 9.0, 4.0) if np.isscalar(given) else self.dispersed(given[0], 9.0, *given[1:]))
+        printed = self.call("calibrate", *words)
+        return printed, [position["depth-um"] for position in result_of(self.path("out"))["mirrors"][0]]
+
+    def test_a_known_travel_gives_the_scale_of_depths(self):
+        """The wavelengths of a spectrometer that are not on a line leave depths off"""
+        _printed, depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=150.0, far=320.0)
+        self.assertGreater(abs(depths[1] / 320 - 1), 0.005)
+        _printed, depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "170")
+        np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        shutil.copy(self.path("out/calibration.ini"), self.path("new.ini"))
+        self.call("far.npy", "--calibration", "new.ini", "scale=4", "background=rolling")
+        self.assertLess(abs(self.depth() - 320), 1.0)
+        for words, sentence, status in (("--travel-um", "-3"), "needs a distance above 0", 2), (("--travel-um", "170"), "give also --lambda", 2), (
+                ("--travel-um", "170", "--fit", "map", "--lambda", "800", "900"), "give one of them", 2):
+            self.assertIn(sentence, self.call("calibrate", "near.npy", "far.npy", *words, status=status))
+        self.assertIn("give two positions or more", self.call("calibrate", "near.npy", "--lambda", "800", "900", "--travel-um", "170", status=2))
+
+    def test_a_mirror_beyond_zero_delay_is_noticed(self):
+        np.save(self.path("w.npy"), wavelengths() + 4.0 * (1 - np.linspace(-1, 1, SAMPLES) ** 2))
+        mirrors = {"near": 150.0, "far": 320.0, "beyond": -320.0}
+        told = "on different sides of zero delay. --other-side names"
+        self.assertIn(told, self.calibrate("near.npy", "beyond.npy", "--wavelengths", "w.npy", **mirrors)[0])
+        for words in ("far.npy",), ("--other-side", "beyond.npy"):
+            printed, depths = self.calibrate("near.npy", *words, "--wavelengths", "w.npy")
+            self.assertNotIn(told, printed)
+            np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        self.assertIn("on one side of zero delay", self.call("calibrate", "near.npy", "--other-side", "far.npy", "--wavelengths", "w.npy"))
+        # without them two positions fit on either side, and the report says what is assumed
+        self.assertNotIn(told, self.call("calibrate", "near.npy", "beyond.npy", "--lambda", "800", "900"))
+        facts = dict(result_of(self.path("out"))["facts"])
+        self.assertEqual(facts["taken as"], "near.npy on the side of the sample, beyond.npy on the side of the sample")
+        self.assertIn("not checked", facts["sides of zero delay"])
+        printed = self.call("calibrate", "near.npy", "beyond.npy", "--lambda", "800", "900", "--travel-um", "470")
+        self.assertIn("is a mirror on the other side of zero delay than named (--other-side)", printed)
+        _printed, depths = self.calibrate("near.npy", "--other-side", "beyond.npy", "--lambda", "800", "900", "--travel-um", "470")
+        np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        # a third position tells
+        printed = self.calibrate("near.npy", "far.npy", "third.npy", "--lambda", "800", "900", third=240.0)[0]
+        self.assertNotIn("zero delay", printed)
+        printed = self.call("calibrate", "near.npy", "third.npy", "--other-side", "far.npy", "--lambda", "800", "900")
+        self.assertIn("far.npy on the other side of zero delay", printed)
+
+    def test_two_reflectors_close_to_each_other_are_told(self):
+        for second in 0.0, 0.5:
+            printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=150.0, far=(320.0, 4.0, second))
+            self.assertEqual("Are there two reflectors close to each other" in printed, second > 0, printed)
+
+    def test_raw_mirrors_of_another_layout_are_told(self):
+        near, far = (np.repeat(self.dispersed(depth, 9.0), 4, 0).astype("<u2") for depth in (150.0, 320.0))
+        for name, values in ("near", near), ("far", far):
+            values.tofile(self.path(name + ".raw"))
+            (values[:, ::-1] * 4).clip(0, 65535).astype("<u2").tofile(self.path(name + "-bright.raw"))
+        words = ("near.raw", "far.raw", "--lambda", "800", "900", "--samples")
+        self.assertNotIn("is it --", self.call("calibrate", *words, str(SAMPLES)))
+        self.assertIn(f"near.raw: {2 * SAMPLES} samples of u16 hold the envelope of the source 2 times: is it --samples {SAMPLES}?",
+                      self.call("calibrate", *words, str(2 * SAMPLES), status=(0, 1)))
+        words = ("near-bright.raw", "far-bright.raw", "--samples", str(SAMPLES), "--dtype", "i16")
+        self.assertIn("is it --dtype u16?", self.call("calibrate", *words, status=(0, 1)))
+
     def test_two_recordings_of_one_position_are_told(self):
         for name in "one", "same":
             np.save(self.path(name + ".npy"), self.dispersed(150.0, 9.0))
@@ -271,6 +448,7 @@ class Oct(unittest.TestCase):
         self.assertIn("256 and 512 samples", self.call("calibrate", "m.npy", "short.npy", status=3))
         self.assertIn("Give a file of spectra of a mirror", self.call("calibrate", status=2))
         self.assertIn("are of gst-imaging oct calibrate", self.call("m.npy", "--other-side", "m.npy", status=2))
+        self.assertIn("is of B-scans", self.call("calibrate", "m.npy", "--estimate-dispersion", status=2))
         self.assertIn("m.npy is given twice", self.call("calibrate", "m.npy", "--other-side", "./m.npy", status=2))
         self.assertIn("with a line for each of 30 cameras", self.call("calibrate", "m.npy", "cameras=30", status=3))
 
@@ -388,6 +566,30 @@ class Oct(unittest.TestCase):
         for name in "numbers", "file", "samples":
             self.assertAlmostEqual(widths[name], widths["without"], delta=0.1 * widths["without"], msg=widths)
         self.assertGreater(widths["none"], 1.5 * widths["without"])
+
+    def test_dispersion_is_estimated(self):
+        rng, lines = np.random.default_rng(6), 96
+        k = 2e3 * np.pi / wavelengths()
+        u = 2 * (k - k[0]) / (k[-1] - k[0]) - 1
+        lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
+        places = [np.full(lines, z) + rng.uniform(-3, 3, lines) for z in (80.0, 150.0, 320.0)]
+        spectra = lamp * (1 + sum(0.05 * np.cos(2 * k * z[:, None] - 9 * u ** 2) for z in places)) + rng.normal(0, 10, (lines, SAMPLES)) + 500
+        np.save(self.path("m.npy"), np.rint(spectra).astype("u2"))
+        self.call("m.npy", "--lambda", "800", "900", "scale=4")
+        width = result_of(self.path("out"))["width"]
+        self.call("m.npy", "--lambda", "800", "900", "scale=4", "--estimate-dispersion")
+        self.assertLess(result_of(self.path("out"))["width"], 0.7 * width)
+        facts = dict(result_of(self.path("out"))["facts"])
+        np.testing.assert_allclose([float(d) for d in facts["dispersion, estimated"].split(";")], (0, 0, -9, 0), atol=0.5)
+        self.call("m.npy", "--lambda", "800", "900", "scale=4", "cameras=2", "--estimate-dispersion")
+        with open(self.path("out/calibration.ini"), encoding="utf-8") as file:
+            text = file.read()
+        counts = [text.count(words) for words in ("[camera 0]", "[camera 1]", "[camera]", "lambda-first=800", "dispersion=0;0;-9")]
+        self.assertEqual(counts, [1, 1, 0, 2, 2], text)
+        noise = rng.normal(500, 30, (lines, SAMPLES)).astype("u2")
+        np.save(self.path("noise.npy"), noise)
+        self.assertIn("The dispersion is not estimated, and stays as it is: ", self.call("noise.npy", "--lambda", "800", "900", "--estimate-dispersion"))
+        self.assertIn("give one of them", self.call("m.npy", "--dispersion", "0;0;1", "--estimate-dispersion", status=2))
 
     def test_a_volume_from_above(self):
         spectra = mirror(200, bscans=6)

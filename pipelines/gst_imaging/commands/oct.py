@@ -26,7 +26,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, need, scratch, split
-from ..oct import angio, calibration, images, instrument, mirror, spectra
+from ..oct import angio, calibration, dispersion, doubts, images, instrument, mirror, spectra, turns
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -59,6 +59,7 @@ def add_arguments(parser):
     job.add_arguments(parser)
     spectra.add_arguments(parser)
     calibration.add_arguments(parser)
+    dispersion.add_arguments(parser)
     mirror.add_arguments(parser)
     angio.add_arguments(parser)
     parser.add_argument("--enface", action="store_true", help="the view from above, of bscans-per-volume= or all B-scans")
@@ -79,6 +80,7 @@ def check(options):
             raise Failure(WRONG_USE, f"{name}= is --{option} of this command.")
     calibration.keys_of(options)
     angio.check(options)
+    dispersion.check(options)
     need("octbscan", "picturesrc", "picturesink")
     return names, settings
 
@@ -130,14 +132,20 @@ def make(source, made, options, settings):
         source.doubts += told.doubts
         if told.used:
             made.report.fact("Used from the file", ", ".join(told.used))
+    if options.background and source.first is not None:
+        dark = library.Arrays().read(options.background)
+        source.doubts += doubts.of_background(library.numpy(), options.background, dark, source.first, turns.n_cameras_of(options))
     for sentence in source.doubts:
         made.warn(sentence)
     if options.angio:
         angio.check_sets(source, options, made.warn)
+    if options.estimate_dispersion and source.first is not None:
+        options = dispersion.estimated(made, source.first, options, settings)
     words, given = words_of(source, made, options, settings)
     if "calibration" not in given and not any("wavelengths" in sentence for sentence in source.doubts):
-        made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. Give --lambda FIRST LAST"
-                  " in nm, or another option of the calibration.")
+        made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. For a spectrometer, whose"
+                  " samples are about even in wavelength, give --lambda FIRST LAST in nm. The samples of a swept source with a k-clock are even in"
+                  " wavenumber: --lambda would blur them, and k-polynomial in a file for --calibration gives micrometres.")
     made.report.fact("subtracted from the spectra", BACKGROUNDS.get(given.get("background", "mean"), given.get("background")))
     stats = {}
     made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))
@@ -151,6 +159,9 @@ def make(source, made, options, settings):
         if os.path.exists(made.path(name + ".npy.json")):
             images.rename_in_sidecar(made, name + ".npy")
     places, unit = found.depths()
+    if unit == "pixel" and "k-range" not in given and calibration.n_wavelengths(options) > 1:
+        made.warn("Depths are in pixels, as the cameras have different ranges of wavelengths: a layer is at another depth for each camera."
+                  " k-range=common resamples all to the wavenumbers that they share, and gives micrometres.")
     made.report.fact("B-scans", found.n)
     return made.finish(**{"b-scans": found.n, "depth-unit": unit, "depth-step": abs(float(places[1] - places[0])) if len(places) > 1 else 0,
                           "brightest-depth": depth, "width": width, "black": found.low, "white": found.high,
@@ -160,8 +171,8 @@ def make(source, made, options, settings):
 def run(options):
     if options.words[0] == mirror.WORD:
         return mirror.run(options)
-    if options.other_side or options.fit != "phase":
-        raise Failure(WRONG_USE, "--other-side and --fit are of gst-imaging oct calibrate.")
+    if options.other_side or options.fit != "phase" or options.travel_um is not None:
+        raise Failure(WRONG_USE, "--other-side, --fit and --travel-um are of gst-imaging oct calibrate.")
     library.numpy()
     names, settings = check(options)
 

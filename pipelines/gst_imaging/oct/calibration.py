@@ -7,6 +7,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure
 
 FILES = ("wavelengths", "chirp", "k-index", "phase")  # keys that name a file
 SAMPLING = ("wavelengths", "chirp", "k-index", "lambda")  # of which a camera has one
+MAPS = ("wavelengths", "chirp", "k-index")  # of each sample
 KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index", "k-polynomial")
 
 
@@ -19,7 +20,8 @@ def add_arguments(parser):
     group.add_argument("--wavelengths", metavar="FILE", help="the wavelength at each sample; in text one on each line, or sample and wavelength")
     group.add_argument("--chirp", metavar="FILE", help="text: a number for each sample, its wavenumber in any unit (Thorlabs)")
     group.add_argument("--k-index", metavar="FILE", help="the sample, with fraction, of each wavenumber")
-    group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1")
+    group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1;"
+                       " commas separate those of several cameras")
     group.add_argument("--phase-domain", choices=("k", "spectrum"), default="k",
                        help="a --dispersion file is over the wavenumbers (the default), or over the samples before resampling")
     group.add_argument("--background", metavar="FILE", help="an array file [samples] or [cameras, samples] of the spectrum with"
@@ -83,6 +85,15 @@ def beside(name, path):
     return os.path.basename(name) if os.path.dirname(name) == os.path.dirname(os.path.abspath(path)) else name
 
 
+def set_each(parser, key, values):
+    """A value for each camera, of which one group is for all"""
+    for i, value in enumerate(values):
+        if not parser.has_section(f"camera {i}"):
+            parser[f"camera {i}"] = dict(parser["camera"]) if parser.has_section("camera") else {}
+        parser.set(f"camera {i}", key, value)
+    parser.remove_section("camera")
+
+
 def write(options, path):
     """Writes the calibration of the options. Returns: its path; None without one"""
     keys = keys_of(options)
@@ -102,6 +113,35 @@ def write(options, path):
                 parser.remove_option(group, key)
         for key, value in keys.items():
             parser.set(group, key, beside(value, path) if key in FILES else value)
+    if "," in keys.get("dispersion", ""):
+        set_each(parser, "dispersion", keys["dispersion"].split(","))
     with open(path, "w", encoding="utf-8") as file:
         parser.write(file, space_around_delimiters=False)
     return path
+
+
+def has_map(options):
+    """Returns: whether the calibration tells the wavenumber of each sample, and not only those of the ends"""
+    parser = parse(options.calibration)
+    keys = MAPS if not set(keys_of(options)) & set(KEYS_OF_SAMPLING) else ()
+    return any(getattr(options, key.replace("-", "_"), None) for key in MAPS) or any(
+        parser.has_option(group, key) for group in parser.sections() for key in keys)
+
+
+def n_wavelengths(options):
+    """Returns: how many cameras of the file have wavelengths of their own. A k-polynomial from -1 to 1 has none"""
+    parser, n = parse(options.calibration), 0
+    for group in parser.sections():
+        k = [float(text) for text in parser.get(group, "k-polynomial", fallback="0").split(";")[:2] if is_number(text)]
+        n += any(parser.has_option(group, key) for key in ("lambda-first", "polynomial", "wavelengths")) or len(k) == 2 and abs(k[0]) > abs(k[1])
+    return n
+
+
+def scale_wavenumbers(path, factors):
+    """Multiplies the depths of the cameras of a k-polynomial: its middle stays, and its ends move"""
+    parser = parse(path)
+    for group, factor in zip(parser.sections(), factors):
+        k = [float(text) for text in parser.get(group, "k-polynomial").split(";")]
+        parser.set(group, "k-polynomial", ";".join(f"{value:.12g}" for value in [k[0], *(value / factor for value in k[1:])]))
+    with open(path, "w", encoding="utf-8") as file:
+        parser.write(file, space_around_delimiters=False)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What is made of the levels that octbscan computed: pictures of 8 and 16 bits, quality, plots with a depth axis."""
 import json
+import math
 import os
 
 from .. import library
@@ -10,6 +11,7 @@ from ..report import plots
 
 PERCENTILES = {"level": (30, 99.9), "intensity": (30, 99.7)}  # as range=auto of octbscan
 NOISE_ALONE = 16  # dB from black to white, below which octbscan takes a B-scan for noise
+COARSE = 4  # samples from below half of a peak to below half
 MOST = 1 << 24  # samples that percentiles are made of
 
 
@@ -123,7 +125,8 @@ class Images:
 
 
 def width_of(ascan):
-    """Returns: of the brightest peak at half of its intensity, in steps; None where it has no two sides"""
+    """Returns: of the brightest peak at half of its intensity, in steps, that of a Gaussian where few samples are in it; None where it has
+    no two sides"""
     at = int(ascan.argmax())
     half = ascan[at] / 2
     left, right = at, at
@@ -133,6 +136,9 @@ def width_of(ascan):
         right += 1
     if not ascan[at] > 0 or ascan[left] > half or ascan[right] > half:
         return None
+    if right - left < COARSE and ascan[at - 1] > 0 and ascan[at + 1] > 0:  # lines between so few samples are far from the peak
+        before, top, after = (math.log(value) for value in ascan[at - 1:at + 2])
+        return math.sqrt(8 * math.log(2) / (2 * top - before - after))
     ends = [i + (half - ascan[i]) / (ascan[j] - ascan[i]) * (j - i) for i, j in ((left, left + 1), (right, right - 1))]
     return float(ends[1] - ends[0])
 

@@ -145,7 +145,7 @@ def unp(told, path, cards, _made, _shape):
     c2, c3 = cards.get("Dispersion_Parameters/C2", "0"), cards.get("Dispersion_Parameters/C3", "0")
     if (c2, c3) != ("0", "0") and not told.options.dispersion and not told.options.calibration:
         told.doubts.append(f"The settings of {path} have the dispersion C2={c2}, C3={c3} in units of their program, which are not used: give"
-                           " --dispersion, or estimate it with octbscan.")
+                           " --dispersion, or --estimate-dispersion.")
     if not told.knows_sampling:
         told.doubts.append(f"{path} does not tell its wavelengths: give --lambda FIRST LAST, or another option of the calibration.")
 

@@ -5,8 +5,11 @@ from ..frames.doubts import SMOOTHER, roughness
 
 LENGTH = 1 << 20  # samples that are looked at
 SHORTEST = 64  # samples of a spectrum
+MOST_SPECTRA = 16  # in the given width, that are looked for
 CANDIDATES = 24  # widths that are tried
 ALIKE, MORE = 0.6, 0.3  # correlation of neighbours that another layout needs, and how much more that is than with the given one
+SMOOTH = 32  # samples that are averaged
+SLIPPED = 0.002  # of correlation, more than that between widths a sample off is no noise
 MARGIN = 0.05  # less than that is no difference
 
 
@@ -45,14 +48,29 @@ def widths(np, values):
 
 
 def best_width(np, values, samples):
-    """Returns: how alike spectra of the best width are, and that width; the given one where it is a multiple of that"""
+    """Returns: how alike spectra of the best width are, and that width"""
     found = [(likeness(np, values, width), width) for width in widths(np, values)]
     if not found:
         return 0.0, samples
     better = max(found)[0]
     about = min(width for likely, width in found if likely > better - MARGIN)
     better, width = max((likeness(np, values, width), width) for width in range(about - 2, about + 3))
-    return better, width if samples % width else samples
+    return better, shortest(np, values, width)
+
+
+def shortest(np, values, samples):
+    """Returns: a part of this width in which spectra are as alike, that of one spectrum if the width is that of several; else the width"""
+    least = max(ALIKE, likeness(np, values, samples) - MARGIN)
+    parts = (samples // n for n in range(MOST_SPECTRA, 1, -1) if samples % n == 0 and samples // n >= SHORTEST)
+    return next((part for part in parts if likeness(np, values, part) >= least), samples)
+
+
+def nearest(np, values, samples):
+    """Returns: the best width of those up to two samples off. Fringes that move from line to line would shift it, and are smoothed away"""
+    smooth = np.convolve(values, np.ones(SMOOTH) / SMOOTH, "valid")
+    found = {width: likeness(np, smooth, width) for width in range(samples - 2, samples + 3)}
+    best = max(found, key=found.get)
+    return best if found[best] > max(ALIKE, found[samples] + SLIPPED) else samples
 
 
 def layouts(np, given, options):
@@ -84,6 +102,12 @@ def doubts(lines, options):
     if len(values) < 4 * SHORTEST or not values.std() > 0:
         return []
     like = likeness(np, values, options.samples)
+    one = shortest(np, values, options.samples)
+    near = nearest(np, values, one)
+    if one < options.samples:
+        return [f"{options.samples} samples of {options.dtype} hold the envelope of the source {options.samples // one} times: is it --samples {near}?"]
+    if near != one:
+        return [f"Spectra of {options.samples} samples of {options.dtype} slip against each other, those of {near} samples do not: is it --samples {near}?"]
     if like + MORE > 1:  # nothing can be as much better
         return []
     found = of_one_order(np, given, layouts(np, given, options), options)

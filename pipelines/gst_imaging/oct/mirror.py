@@ -7,13 +7,18 @@ from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
 from ..frames import files
 from ..frames.source import need, scratch, split
 from ..report import plots
-from . import calibration, spectra
+from . import calibration, layout, spectra
+from .doubts import Doubts
 
 WORD = "calibrate"  # the first word after oct
 MOST_LINES = 64  # of a camera, as the element uses
 COLUMNS = {"depth": "depth", "depth-um": "um", "width-before": "width before", "width": "after", "width-limit": "limit",
            "level": "level (dB)", "snr": "over noise (dB)", "phase-error": "phase error (rad)"}
 AS_NARROW = 1.05  # times what the light allows
+LARGEST_ERROR = 0.5  # radians, above which the element refuses a fit
+FITS_BETTER = 2  # times, phases of a mirror on the other side, before that is told
+FAR_OFF = 1.25  # times, depths by --travel-um and by the wavelengths
+SAME_LIGHT, SAME_REST = 1.06, 5  # times, the limits of the width of two mirrors, and what the fits leave
 
 
 def add_arguments(parser):
@@ -24,6 +29,9 @@ def add_arguments(parser):
     group.add_argument("--fit", choices=("phase", "map"), default="phase",
                        help="phase (the default): wavenumbers and, of two positions, dispersion; map: the dispersion alone, with the"
                        " wavelengths that the calibration options give")
+    group.add_argument("--travel-um", type=float, metavar="UM",
+                       help="how far the mirror was moved from the first file to the last one: depths are scaled by it, as approximate"
+                       " wavelengths leave them some per cent off. Mirrors of --other-side come last")
 
 
 def lines_of(path, options, n_cameras):
@@ -39,8 +47,8 @@ def lines_of(path, options, n_cameras):
             values = values.reshape(-1, values.shape[2])
     if values.ndim != 2 or values.dtype.kind not in "uif" or len(values) < n_cameras:
         doubt = None if spectra.is_raw(path, options) else library.Arrays().doubt(path)
-        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} of {values.dtype}; a mirror is [lines, samples] of numbers,"
-                                  f" with a line for each of {n_cameras} cameras.{f' {doubt}' if doubt else ''}")
+        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} of {values.dtype}; a mirror is [lines, samples] of numbers"
+                                  f"{f', with a line for each of {n_cameras} cameras' if n_cameras > 1 else ''}.{f' {doubt}' if doubt else ''}")
     return values
 
 
@@ -50,10 +58,21 @@ def type_of(np, values):
     return kind if kind in (np.uint8, np.uint16, np.int16, np.float32) else np.dtype(np.float32)
 
 
-def stack(names, options, n_cameras, path):
+def look(name, values, options, warn):
+    """Are samples and layout what they are taken for?"""
+    is_raw = spectra.is_raw(name, options)
+    doubts = Doubts(dtype=options.dtype if is_raw else None)
+    doubts.add(values[:MOST_LINES])
+    for sentence in [*doubts.sentences(), *(layout.doubts(values, options) if is_raw else [])]:
+        warn(f"{name}: {sentence}")
+
+
+def stack(names, options, n_cameras, path, warn):
     """Writes the positions as [positions, lines, samples]"""
     np = library.numpy()
     mirrors = [lines_of(name, options, n_cameras) for name in names]
+    for name, values in zip(names, mirrors):
+        look(name, values, options, warn)
     samples = {values.shape[1] for values in mirrors}
     if len(samples) > 1:
         raise Failure(UNREADABLE, f"The mirrors have {' and '.join(map(str, sorted(samples)))} samples a line; they need the same"
@@ -100,6 +119,75 @@ def show(report, cameras, names, phase_error):
                     " was aligned differently falls or rises as well.")
 
 
+def check_sides(made, words, names, sides, options):
+    """Tells what is assumed of the sides of zero delay, and whether the phases fit better with a mirror on the other one. Two positions fit
+    exactly on either, unless the wavelengths are known."""
+    shown = [f"{os.path.basename(name)} {'beyond zero delay' if side == '-' else 'on the side of the sample'}" for name, side in zip(names, sides)]
+    made.report.fact("taken as", ", ".join(shown))
+    of_map = calibration.has_map(options)
+    if len(names) == 2 and not of_map:
+        made.report.fact("sides of zero delay", "not checked: two positions fit on either side; a third one, or --wavelengths, can tell")
+        return
+    words = [word for word in words if not word.startswith("mirror-fit=")]
+    words.insert(words.index("octbscan") + 1, f"mirror-fit={'map' if of_map else 'phase'}")
+    errors, settings = {}, list(made.report.settings)  # those of the result
+    for i in [None, *range(len(names) if len(names) > 2 else 1)]:
+        flipped = "".join("+-"[(side == "+") == (i == k)] if i is not None else side for k, side in enumerate(sides))
+        (accepted, _text), _cameras, error, _element, _doubts = solve(made, words, flipped)
+        errors[i] = error if accepted else LARGEST_ERROR
+    made.report.settings[:] = settings
+    best = min(errors, key=errors.get)
+    if best is None or FITS_BETTER * errors[best] > errors[None]:
+        return
+    other = f"{names[0]} and {names[1]} on different sides" if len(names) == 2 else f"{names[best]} on the other side"
+    if len(names) == 2 and sides != "++":
+        other = f"{names[0]} and {names[1]} on one side"
+    made.warn(f"The phases of the fringes fit with {errors[best]:.2g} radians instead of {errors[None]:.2g} with {other} of zero delay."
+              " --other-side names each mirror beyond zero delay, and no other one.")
+
+
+def travel_of(positions, sides):
+    """Returns: micrometres from the first to the last position, by the wavelengths"""
+    first, last = positions[0]["depth-um"], positions[-1]["depth-um"]
+    return abs(last - first) if sides[0] == sides[-1] else first + last
+
+
+def scale_by_travel(made, cameras, names, sides, travel):
+    """Makes the wavenumbers of each camera so far apart that the mirror has moved by this."""
+    if min(map(len, cameras)) < len(names) or len(names) < 2:
+        raise Failure(WRONG_USE, "--travel-um is the way from the first mirror to the last one: give two positions or more.")
+    if not all(position["depth-um"] for positions in cameras for position in positions):
+        raise Failure(WRONG_USE, "--travel-um corrects depths in micrometres, and there are no wavelengths: give also --lambda FIRST LAST, approximately.")
+    factors = [travel / travel_of(positions, sides) for positions in cameras]
+    for c, (factor, positions) in enumerate(zip(factors, cameras)):
+        depths = [position["depth-um"] for position in positions]
+        for position in positions:
+            position["depth-um"] *= factor
+        made.report.figure(f"depths of camera {c}" if len(cameras) > 1 else "depths", factor, "times those of the wavelengths", about="by --travel-um")
+        if max(factor, 1 / factor) > FAR_OFF:
+            other = depths[0] + depths[-1] if sides[0] == sides[-1] else abs(depths[-1] - depths[0])
+            made.warn(f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and not by {travel:g} um. Are the wavelengths others, or"
+                      f" is a mirror on the other side of zero delay than named (--other-side), which would be about {other:.3g} um?")
+    calibration.scale_wavenumbers(made.path("calibration.ini"), factors)
+
+
+def check_light(made, cameras, names):
+    """A second reflector whose peak merges with the first one makes light and phase of a fringe uneven. Phase errors are compared in units of
+    their noise, and with those of mirrors that are nearer: the light near zero delay disturbs these themselves."""
+    for c, positions in enumerate(cameras):
+        if len(positions) != len(names):
+            continue
+        least_light, least_rest = min(position["width-limit"] for position in positions), float("inf")
+        for position, name in sorted(zip(positions, names), key=lambda one: one[0]["depth"]):
+            rest = position["phase-error"] * 10 ** (position["snr"] / 20)
+            times, most, what = max((position["width-limit"] / least_light if least_light else 0, SAME_LIGHT, "width that its light allows"),
+                                    (rest / least_rest, SAME_REST, "phase error, in units of its noise,"), key=lambda one: one[0] / one[1])
+            if times > most:
+                made.warn(f"{name}: the {what} is {times:.3g} times that of another mirror (camera {c}). Are there two reflectors close to each"
+                          " other, as the surfaces of a thin plate, or did the mirror move?")
+            least_rest = min(rest, least_rest)
+
+
 def words_of(made, options, settings, path):
     settings = list(settings)
     written = calibration.write(options, made.path("before.ini"))
@@ -112,6 +200,29 @@ def words_of(made, options, settings, path):
     return ["picturesrc", "location=" + path, "axes=nyx", "!", "octbscan", "name=o", f"mirror-fit={options.fit}", *settings, "!", "fakesink"]
 
 
+def solve(made, words, sides):
+    """Returns: (accepted, text), cameras, phase error, the element, and the warnings but for the refusal"""
+    elements, messages, doubts = [], [], []
+
+    def prepare(pipeline):
+        elements.append(pipeline.get_by_name("o"))
+        elements[0].emit("calibrate-mirror", sides)
+
+    def take(structure):
+        if structure.get_name() == "octbscan-mirror":
+            messages.append(((structure.get_value("accepted"), structure.get_value("text")), told_of(structure),
+                             structure.get_value("phase-error-rms")))
+
+    try:
+        made.play(words, take_message=take, prepare=prepare, warn=doubts.append)
+    except Failure:
+        for sentence in doubts:
+            made.warn(sentence)
+        raise
+    answer, cameras, phase_error = messages[-1] if messages else ((False, "octbscan has seen no B-scan."), [], 0)
+    return answer, cameras, phase_error, elements[0], [sentence for sentence in doubts if sentence != answer[1]]
+
+
 def make(names, sides, made, options, settings):
     for name in names:
         made.input(name, "mirror")
@@ -122,39 +233,29 @@ def make(names, sides, made, options, settings):
     made.setting("sides", sides, "+" * len(sides))
     if made.is_complete():
         return made.result
-    elements, messages, doubts = [], [], []
-
-    def prepare(pipeline):
-        elements.append(pipeline.get_by_name("o"))
-        elements[0].emit("calibrate-mirror", sides)
-
-    def take(structure):
-        if structure.get_name() == "octbscan-mirror":
-            messages.append((structure.get_value("accepted"), structure.get_value("text"), told_of(structure),
-                             structure.get_value("phase-error-rms")))
-
     n_cameras = int(dict(text.split("=", 1) for text in settings).get("cameras", 1))
     with scratch() as folder:
         path = os.path.join(folder, "mirrors.npy")
-        stack(names, options, n_cameras, path)
-        try:
-            made.play(words_of(made, options, settings, path), take_message=take, prepare=prepare, warn=doubts.append)
-        finally:
-            refusal = messages[-1][1] if messages and not messages[-1][0] else None  # which the failure tells
-            for sentence in doubts:
-                if sentence != refusal:
-                    made.warn(sentence)
-    accepted, text, cameras, phase_error = messages[-1] if messages else (False, "octbscan has seen no B-scan.", [], 0)
-    if not accepted:
-        raise Failure(NO_RESULT, text)
-    if not elements[0].emit("save-calibration", made.path("calibration.ini")):
+        stack(names, options, n_cameras, path, made.warn)
+        words = words_of(made, options, settings, path)
+        (accepted, text), cameras, phase_error, element, doubts = solve(made, words, sides)
+        for sentence in doubts:
+            made.warn(sentence)
+        if not accepted:
+            raise Failure(NO_RESULT, text)
+        n_positions = min(map(len, cameras))
+        if n_positions == len(names) > 1:
+            check_sides(made, words, names, sides, options)
+    if not element.emit("save-calibration", made.path("calibration.ini")):
         raise Failure(NO_RESULT, "The calibration cannot be written.")
     if os.path.exists(made.path("before.ini")):
         os.remove(made.path("before.ini"))
-    n_positions = min(map(len, cameras))
     if n_positions < len(names):
         made.warn(f"{len(names)} recordings show {n_positions} position{'s'[:n_positions != 1]} of the mirror: of those at nearly one depth the last counts."
                   + (" Dispersion takes two positions, and is left out: move the mirror." if n_positions == 1 and options.fit == "phase" else ""))
+    if options.travel_um:
+        scale_by_travel(made, cameras, names, sides, options.travel_um)
+    check_light(made, cameras, names)
     show(made.report, cameras, names, phase_error)
     return made.finish(**{"phase-error": phase_error, "width-over-limit": worst(cameras), "mirrors": cameras})
 
@@ -166,6 +267,12 @@ def run(options):
         raise Failure(WRONG_USE, "Give a file of spectra of a mirror: gst-imaging oct calibrate MIRROR... -o FOLDER.")
     need("octbscan", "picturesrc")
     calibration.keys_of(options)
+    if options.travel_um is not None and not 0 < options.travel_um < float("inf"):
+        raise Failure(WRONG_USE, f"--travel-um is {options.travel_um:g}; it needs a distance above 0.")
+    if options.estimate_dispersion:
+        raise Failure(WRONG_USE, "--estimate-dispersion is of B-scans; calibrate finds the dispersion from two positions of the mirror.")
+    if options.travel_um and options.fit == "map":
+        raise Failure(WRONG_USE, "--fit map keeps the wavelengths as they are, which --travel-um would scale: give one of them.")
     everything = names + options.other_side
     sides = "+" * len(names) + "-" * len(options.other_side)
     real = [os.path.realpath(name) for name in everything]

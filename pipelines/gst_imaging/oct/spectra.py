@@ -8,6 +8,7 @@ from ..frames import files
 from ..frames.source import Source, need
 from . import layout
 from .doubts import Doubts
+from .turns import Turns, n_cameras_of
 
 DTYPES = {"u8": "u1", "u16": "<u2", "u16be": ">u2", "i16": "<i2", "i16be": ">i2", "f32": "<f4", "f32be": ">f4"}
 NOTES = (".md", ".txt", ".rst", ".json", ".xml", ".ini", ".csv", ".html", ".log")  # beside data in a folder
@@ -61,11 +62,12 @@ def is_octproz(path):
 
 class Spectra(Source):
     """n_bscans: how many there are, 0 if nobody knows; saturated: the share of samples with the largest value; doubts:
-    sentences"""
+    sentences; first: the first B-scan, None where it is not known"""
 
-    def __init__(self, words, name, paths, n_bscans, saturated, doubts):
+    def __init__(self, words, name, paths, n_bscans, saturated, doubts, turns):
         super().__init__(words, name, paths)
-        self.n_bscans, self.saturated, self.doubts = n_bscans, saturated, list(doubts.sentences())
+        self.n_bscans, self.saturated, self.first = n_bscans, saturated, doubts.bscan
+        self.doubts = [*doubts.sentences(), *turns.sentences()]
 
 
 def check_size(path, options, warn):
@@ -82,8 +84,15 @@ def check_size(path, options, warn):
     if size < bscan:
         raise Failure(UNREADABLE, f'"{path}" has {max(size, 0)} bytes; a B-scan of {options.lines} lines of {options.samples}'
                                   f" samples of {options.dtype} has {bscan}.")
-    if size % bscan:
-        warn(f'"{path}" has {size // bscan} B-scans of {options.lines} lines of {options.samples} samples, and {size % bscan}'
+    rest, line = size % bscan, bscan // options.lines
+    if rest and rest % line == 0:
+        missing = options.lines - rest // line
+        exchanged = " and of the other cameras" if n_cameras_of(options) > 1 else ""
+        warn(f'"{path}" has {size // bscan} B-scans of {options.lines} lines, and {rest // line} lines are left over, {missing} too few for another one:'
+             f" did the camera lose lines, or did the recording end early? After a lost line all others are in the wrong place{exchanged}, and"
+             f" --offset does not help: it is for a header, which would have {rest} bytes.")
+    elif rest:
+        warn(f'"{path}" has {size // bscan} B-scans of {options.lines} lines of {options.samples} samples, and {rest}'
              " bytes are left over. Is there a header (--offset), or are --samples or --lines others? The rest is left out.")
     return size // bscan
 
@@ -134,13 +143,15 @@ def read_raw(path, options, folder, warn, copied=False):
     np = library.numpy()
     n = check_size(path, options, warn)
     values = np.memmap(path, DTYPES[options.dtype], "r", options.offset, (n * options.lines, options.samples))
-    saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines), max(1, BLOCK // options.samples)
+    saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines, options.dtype), max(1, BLOCK // options.samples)
+    turns = Turns(n_cameras_of(options))
     plain = not copied and options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
     name = os.path.join(folder, "spectra.npy")
     copy = None if plain else new_array(name, values.dtype.newbyteorder("="), (n, options.lines, options.samples))
     for at in range(0, len(values), step):
         saturation.add(values[at:at + step])
         doubts.add(values[at:at + step])
+        turns.add(values[at:at + step])
         if copy is not None:
             copy.reshape(values.shape)[at:at + step] = values[at:at + step]
     if copy is None:
@@ -150,7 +161,7 @@ def read_raw(path, options, folder, warn, copied=False):
     else:
         copy.flush()
         words = ["picturesrc", "location=" + name, "axes=nyx"]
-    source = Spectra(words, path, [path], n, saturation.share(), doubts)
+    source = Spectra(words, path, [path], n, saturation.share(), doubts, turns)
     source.doubts += layout.doubts(values, options)
     return source
 
@@ -160,6 +171,7 @@ def read_array(path, options, folder):
         library.Arrays().kind(path)  # its reader says what is wrong: no other element reads it
     source = files.read(path, folder)
     saturation, doubts, n_lines, samples = Saturation(), Doubts(wavelengths_of(options), options.lines), 0, 1
+    turns = Turns(n_cameras_of(options))
     if "uridecodebin" in source.words or "videoconvert" in source.words:
         doubt = library.Arrays().doubt(path) if library.format_of(path) else None
         raise Failure(UNREADABLE, f"{path} holds colours, or is no array: spectra are [lines, samples] or [B-scans, lines,"
@@ -170,9 +182,10 @@ def read_array(path, options, folder):
             saturation.add(values)
             samples = shape[-1] if shape else 1
             doubts.add(values.reshape(-1, samples))
+            turns.add(values.reshape(-1, samples))
             lines = lines or (shape[-2] if len(shape) > 1 else 1)
             n_lines += values.size // max(samples, 1)
-    return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.share(), doubts)
+    return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.share(), doubts, turns)
 
 
 def read(path, options, folder, warn):

@@ -46,6 +46,15 @@ def tick_text(value):
     return number(value)
 
 
+def tick_texts(values):
+    """Returns: as many digits as tell them apart"""
+    texts = [tick_text(value) for value in values]
+    if len(set(texts)) == len(texts):
+        return texts
+    digits = max(0, math.ceil(-math.log10(min(b - a for a, b in zip(values, values[1:]))) - 1e-9))
+    return [f"{value:.{digits}f}" for value in values]
+
+
 def label(axis):
     name, unit = axis
     return escape(f"{name} ({unit})" if unit else name)
@@ -74,15 +83,16 @@ class Axes:
 
     def frame(self):
         parts = []
-        for value in (log_ticks if self.log_y else ticks)(*self.y_range):
+        values = (log_ticks if self.log_y else ticks)(*self.y_range)
+        for value, text in zip(values, map(power_of_ten, values) if self.log_y else tick_texts(values)):
             _x, y = self.place(self.x_range[0], value)
-            text = power_of_ten(value) if self.log_y else tick_text(value)
             parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="var(--line)"/>'
                          f'<text x="{LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-        for value in ticks(*self.x_range):
+        values = ticks(*self.x_range)
+        for value, text in zip(values, tick_texts(values)):
             x, _y = self.place(value, self.y_range[0])
             parts.append(f'<path d="M{x:.1f} {HEIGHT - BOTTOM}v4" stroke="currentColor"/>'
-                         f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{tick_text(value)}</text>')
+                         f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{text}</text>')
         middle = TOP + (HEIGHT - TOP - BOTTOM) / 2
         parts.append(f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>'
                      f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{label(self.x)}</text>'
