@@ -127,7 +127,7 @@ def read_mask(path, summary):
 def align(options, this, made):
     """Measures offsets and their fit. Returns: words that resample, Offsets, their rows, and the Field of --warp"""
     offsets = this.measure("text/x-gmtsar-xcorr", None)
-    check_fit(offsets)
+    check_fit(offsets, this.pair.secondary)
     rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
     orbits = find_orbits(options, this.pair)
     if orbits and all(path.lower().endswith(".prm") for path in orbits):
