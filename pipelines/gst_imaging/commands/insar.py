@@ -125,7 +125,8 @@ def read_mask(path, summary):
 
 
 def align(options, this, made, places):
-    """Measures offsets and their fit. places: the orbit.Images of the two, or None. Returns: words that resample, Offsets, their rows, and the Field of --warp"""
+    """Measures offsets and their fit. places: the orbit.Images of the two, or None. Returns: words that resample, Offsets, their rows, and the
+    Field of --warp"""
     offsets = this.measure("text/x-gmtsar-xcorr", None)
     check_fit(offsets, this.pair.secondary)
     rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())

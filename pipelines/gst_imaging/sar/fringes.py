@@ -4,7 +4,7 @@ import math
 
 from .. import library
 
-TILE = 16  # cells of a side
+TILE, TILES = 16, 24  # cells of a side at least, and tiles along a side of the image at most, about: large ones average noise
 LEAST = 4  # fringes over the image: the errors of orbits, the ionosphere and the troposphere leave fewer
 # Of the fringes that were removed. A mean slope of the ground s leaves the part s / (sin i cos i) of these: here 7 degrees at an incidence of 35.
 SHARE = 0.25
@@ -14,7 +14,7 @@ AGREEING = 0.5  # of their rate: half of the tiles are so near to it. Hills and 
 def find_rates(np, path, shape):
     """path: an interferogram. Returns: fringes a cell along range and azimuth, of each tile with data"""
     image = np.memmap(path, "<c8", "r", shape=shape)
-    height, width = (min(TILE, n) for n in shape)
+    height, width = (min(max(TILE, n // TILES), n) for n in shape)
     used = shape[1] // width * width
     rates = []
     for y in range(0, shape[0] - height + 1, height):
@@ -56,4 +56,4 @@ def check(made, summary, kind):
         ground = "Ground that moves" if kind == "dem" else "Ground that rises or moves"
         made.warn(f"{math.floor(left + 0.5)} even fringes are left over the image, and --flatten {kind} removed {removed:.0f}: the geometry of the "
                   "orbits is probably wrong. Look whether lookdir is that of the radar, whether each PRM file names its own LED file, and whether "
-                  f"radar_wavelength is right and in m. {ground} evenly over the whole image leaves such fringes, too.")
+                  f"radar_wavelength (in m), rng_samp_rate and near_range are right. {ground} evenly over the whole image leaves such fringes, too.")
