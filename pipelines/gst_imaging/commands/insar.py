@@ -234,7 +234,8 @@ def run(options):
             warn_of_third(made, pair, find_orbits(options, pair)[0])
         options.program = unwrap.find_snaphu() if options.unwrap else None
         paths = find_orbits(options, pair)
-        places = agreement.read(paths) if paths and all(path.lower().endswith(".prm") for path in paths) else None
+        is_gmtsar = paths and all(path.lower().endswith(".prm") for path in paths)
+        places = agreement.read(paths, kind in ("orbit", "dem")) if is_gmtsar else None
         if places:
             agreement.check(places, made.warn)
         this.open(check_complex)

@@ -14,14 +14,30 @@ NUMBERS = [
 ]
 
 
-def read(paths):
-    """paths: PRM files of reference and secondary. Returns: their orbit.Images; None where a file has less than these need, which
-    insarform may do without"""
-    for path in paths:
-        named = names_in(path, r"^\s*led_file\s*=\s*(\S+)")
-        if named and not led_of(path):
-            raise Failure(UNREADABLE, f'"{path}" names the LED file "{named[-1]}", which is neither beside it nor in the working folder. Put it there, '
-                                      "or correct led_file.")
+def check_led(path):
+    named = names_in(path, r"^\s*led_file\s*=\s*(\S+)")
+    if named and not led_of(path):
+        raise Failure(UNREADABLE, f'"{path}" names the LED file "{named[-1]}", which is neither beside it nor in the working folder. Put it there, '
+                                  "or correct led_file.")
+
+
+def read(paths, needed):
+    """paths: PRM files of reference and secondary; needed: fails where a LED file is missing, or a clock is of another day than its orbit.
+    Returns: their orbit.Images; None where a file has less than these need, which insarform may do without"""
+    try:
+        for path in paths:
+            check_led(path)
+        images = read_images(paths)
+        for image in images or []:
+            image.check_clock()
+        return images
+    except Failure:
+        if needed:
+            raise
+        return None
+
+
+def read_images(paths):
     try:
         return [Image(path) for path in paths]
     except Failure:  # insarform tells what is wrong, if it is for insarform, too
@@ -36,10 +52,8 @@ def warn_of_one_orbit(images, names, warn):
 
 
 def check(images, warn):
-    """Warns of what contradicts in two PRM files, and fails where a clock is of another day than its orbit. images: of read()"""
+    """Warns of what contradicts in two PRM files. images: of read()"""
     one, other = images
-    for image in images:
-        image.check_clock()
     if one.orbit.states() == other.orbit.states():
         warn_of_one_orbit(images, f"{one.path} and {other.path}", warn)
     if one.is_right != other.is_right:
