@@ -326,6 +326,13 @@ class Refusals(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "^65 of 500 patches correlate, and these do not agree"):
             measure.check_fit(first)
 
+    def test_a_shift_is_given_where_there_is_a_place_for_it(self):
+        first = self.offsets(65, 500, (9.5, 9.5), (9, 9))
+        for path, words in (("sec.PRM", "or rshift and ashift in the PRM file of the secondary, help when"),
+                            ("sec.npy", "A larger xsearch and ysearch help when")):
+            with self.assertRaisesRegex(Failure, words):
+                measure.check_fit(first, path)
+
 
 if __name__ == "__main__":
     main()

@@ -14,8 +14,10 @@ import numpy as np
 
 from support import SOURCE, gst_imaging, main
 
-sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+sys.path[:0] = os.path.join(SOURCE, "pipelines"), os.path.join(SOURCE, "tests", "data")
 import slcs
+from gst_imaging.command import Failure
+from gst_imaging.sar import agreement, fringes
 
 spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
 flat = importlib.util.module_from_spec(spec)
@@ -98,7 +100,7 @@ class Insar(unittest.TestCase):
     def test_orbits_and_shift(self):
         """The fringes of the ellipsoid are gone, those of the hill are there; nothing of the way is left."""
         out = self.run_insar("ref.PRM", "sec.PRM")
-        self.assertEqual(self.result["flattening"], "orbit")
+        self.assertEqual((self.result["flattening"], self.result["warnings"]), ("orbit", []))
         self.check_phase(self.read(out, "phase.img"), cells(self.motion), 0.15, "orbit")
         self.assertGreater(self.read(out, "coherence.img")[6:-6, 64:-6].mean(), 0.87)  # where nothing moves
         files = sorted(os.listdir(out))
@@ -149,6 +151,12 @@ class Insar(unittest.TestCase):
         self.assertEqual(self.result["flattening"], "dem")
         self.assertFalse(os.path.exists(os.path.join(out, "fit.txt")))
         self.check_phase(self.read(out, "phase.img"), cells(self.motion), 0.15, "dem, coregistered")
+        self.assertIn(["heights of the DEM", "0 to 0 m"], self.result["facts"])
+        self.assertIn("this DEM removes no terrain", self.result["warnings"][0])
+        np.save(self.path("slope.npy"), np.linspace(-3, 20, 160, dtype=np.float32).reshape(10, 16))
+        self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--orbits", self.path("ref.PRM"), self.path("sec.PRM"), "--dem", self.path("slope.npy"))
+        self.assertIn(["heights of the DEM", "-3 to 20 m"], self.result["facts"])
+        self.assertEqual(self.result["warnings"], [])
 
     def test_saturated_samples_are_told(self):
         image = np.fromfile(self.path("ref.SLC"), "<i2").reshape(HEIGHT, WIDTH, 2)
@@ -195,12 +203,69 @@ class Insar(unittest.TestCase):
             with open(self.path("side.PRM"), "w", encoding="ascii") as file:
                 file.write(right.replace("lookdir = R", f"lookdir = {side}"))
             self.run_insar("side.PRM", "far.PRM", "--filter", "0")
-            found = [text for text in self.result["warnings"] if "lookdir" in text]
+            found = [text for text in self.result["warnings"] if "lookdir = " in text]
             print(f"lookdir = {side}: {grown:.2f} columns", *found)
             self.assertEqual([text[:14] for text in found], sentence)
             for text in found:
                 self.assertIn(f"grows by {grown:.1f} columns", text)
                 self.assertIn("Set lookdir = R", text)
+
+    def change(self, name, **values):
+        """A PRM file with other values. Returns: its name"""
+        with open(self.path(name + ".PRM"), encoding="ascii") as file:
+            lines = [line.split(" = ") for line in file]
+        path = tempfile.mkstemp(".PRM", name, self.folder)[1]
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(f"{key} = {values.get(key, value.strip())}\n" for key, value in lines)
+        return os.path.basename(path)
+
+    def test_a_wrong_geometry_is_told(self):
+        """Even fringes are left; the image is too narrow to see it in the offsets."""
+        for name, of_reference, of_secondary in (
+                ("the other side", {"lookdir": "L"}, {"lookdir": "L"}), ("exchanged orbits", {"led_file": "sec.LED"}, {"led_file": "ref.LED"}),
+                ("one orbit", {}, {"led_file": "ref.LED"}), ("cm", {"radar_wavelength": 100 * flat.WAVELENGTH}, {"radar_wavelength": 100 * flat.WAVELENGTH})):
+            with self.subTest(name):
+                self.run_insar(self.change("ref", **of_reference), self.change("sec", **of_secondary), "--looks", "1", "4")
+                figures = {figure["name"]: figure for figure in self.result["figures"]}
+                print(f"{name}: {figures['even fringes that are left']}")
+                self.assertFalse(figures["even fringes that are left"]["met"])
+                told = [text for text in self.result["warnings"] if "Look whether lookdir is that of the radar" in text]
+                self.assertEqual(len(told), 1)
+                self.assertEqual(any("name one LED file" in text for text in self.result["warnings"]), name == "one orbit")
+
+    def test_hills_and_motion_leave_no_even_fringes(self):
+        """Of several fringes and over most of the image, with a part of noise"""
+        rng = np.random.default_rng(4)
+        y, x = np.mgrid[:96, :128]
+        removed = -2 * np.pi * 12 / 128 * x
+        hill = 60 * np.exp(-((x - 60) ** 2 + (y - 40) ** 2) / (2 * 20 ** 2))
+        noise = rng.normal(size=x.shape) * np.where(x < 40, 10, 0.4)
+        made = unittest.mock.Mock(path=self.path)
+        for phase, warned in (hill, False), (hill / 6 + 0.2 * removed, False), (hill / 6 - removed, True), (hill / 6 + 2 * np.pi * 12 / 96 * y, True):
+            np.exp(1j * (phase + noise)).astype("<c8").tofile(self.path("interferogram.cf32"))
+            removed.astype("<f4").tofile(self.path("removed.img"))
+            made.reset_mock()
+            fringes.check(made, {"height": 96, "width": 128}, "orbit")
+            print(made.report.figure.call_args)
+            self.assertEqual(made.warn.called, warned)
+
+    def test_prm_files_that_contradict_each_other(self):
+        def told(**values):
+            warnings = []
+            agreement.check(agreement.read([self.path("ref.PRM"), self.path(self.change("sec", **values))], True), warnings.append)
+            return [sentence.split()[0] for sentence in warnings]
+
+        self.assertEqual(told(), [])
+        self.assertEqual(told(PRF=0.98 * flat.PRF, radar_wavelength=round(flat.WAVELENGTH, 5)), [])
+        self.assertEqual(told(PRF=0.9 * flat.PRF, lookdir="L", radar_wavelength=0.236, rng_samp_rate=2 * flat.RATE),
+                         ["lookdir", "radar_wavelength", "PRF", "rng_samp_rate"])
+        day = flat.DAYS + 1 + flat.START / 86400
+        with self.assertRaisesRegex(Failure, "clock of .* s outside of the state vectors of .*sec.LED. Is SC_clock_start"):
+            told(clock_start=day, SC_clock_start=2007000 + day)
+        with self.assertRaisesRegex(Failure, 'PRM" names the LED file "none.LED"'):
+            told(led_file="none.LED")
+        out = self.run_insar("ref.PRM", self.change("sec", led_file="none.LED"), "--flatten", "measured")  # which needs no orbit
+        self.assertNotIn("perpendicular baseline", [figure["name"] for figure in self.result["figures"]], out)
 
     def test_common_band(self):
         """It reaches insarform. All of the spectra is common here, so that the filter only costs samples."""
@@ -325,12 +390,15 @@ class Insar(unittest.TestCase):
         os.makedirs(self.path("S1A_X.SAFE"), exist_ok=True)
         np.save(self.path("cube.npy"), np.ones((2, 3, 4), np.uint8))
         np.save(self.path("conjugate.npy"), np.load(self.path("aligned.npy")).conj())
+        np.save(self.path("zero.npy"), 0 * np.load(self.path("ref.npy")))
+        self.assertNotIn("RuntimeWarning", self.run_insar("ref.npy", "zero.npy", status=1))
         self.run_insar("ref.npy", "conjugate.npy", "--coregistered")
         self.assertIn("I and Q exchanged", self.result["warnings"][0])
         self.assertIn(("mean coherence", False), [(figure["name"], figure["met"]) for figure in self.result["figures"]])
         for words, status, sentence in [
                 (("S1A_X.SAFE", "S1A_X.SAFE"), 3, "topsStack of ISCE2"),
                 (("ref.npy", "aligned.npy", "--flatten", "orbit"), 2, "needs the orbits"),
+                (("ref.PRM", "sec.LED"), 3, "Give the PRM file that names it"),
                 (("ref.npy", "aligned.npy", "--dem", self.path("ref.npy")), 2, "needs the orbits"),
                 (("ref.npy", "aligned.npy", "--flatten", "dem"), 2, "needs --dem"),
                 (("ref.PRM", "sec.PRM", "--flatten", "orbit", "--dem", self.path("ref.npy")), 2, "--dem is for --flatten dem"),

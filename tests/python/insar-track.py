@@ -4,6 +4,7 @@ here."""
 import csv
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -186,6 +187,8 @@ class Track(unittest.TestCase):
         self.assertIn("m/day", text)
         self.assertIn("500 m, range to the right", text)
         self.assertGreater(text.count("marker-end"), 20)
+        size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', text).groups()
+        self.assertIn(f'viewBox="0 0 {" ".join(size)}"', text)  # a narrow page shows all of it, with the bars
         for words, status, sentence in [((), 2, "required: --days"), (("--days", "12"), 2, "does not tell its spacing"),
                                         (("--days", "0"), 2, "has to be a number above 0")]:
             printed = gst_imaging("track", self.path("ref.npy"), self.path("sec.npy"), "-o", self.path("no"), *words, status=status)

@@ -50,7 +50,7 @@ def run(options):
             return made.result
         this.open(check_complex)
         offsets = this.measure("text/x-gmtsar-xcorr", options.rasters)
-        check_fit(offsets)
+        check_fit(offsets, pair.secondary)
         rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
         this.keep(offsets, "freq_xcorr.dat")
         fit, snr = offsets.fit_function(), offsets.found["min-correlation"]

@@ -15,7 +15,7 @@ import os
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import arguments, field, geocode, grids, ground, lookside, orbit, told, unwrap, warp
+from ..sar import agreement, arguments, field, fringes, geocode, grids, ground, lookside, orbit, told, unwrap, warp
 from ..sar.images import Image, check_complex, file_of, is_array, led_of, names_in, read_real
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
@@ -130,14 +130,14 @@ def read_mask(path, summary, folder):
     return values[rows][:, columns] != 0
 
 
-def align(options, this, made):
-    """Measures offsets and their fit. Returns: words that resample, Offsets, their rows, and the Field of --warp"""
+def align(options, this, made, places):
+    """Measures offsets and their fit. places: the orbit.Images of the two, or None. Returns: words that resample, Offsets, their rows, and the
+    Field of --warp"""
     offsets = this.measure("text/x-gmtsar-xcorr", None)
-    check_fit(offsets)
+    check_fit(offsets, this.pair.secondary)
     rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
-    orbits = find_orbits(options, this.pair)
-    if orbits and all(path.lower().endswith(".prm") for path in orbits):
-        lookside.check(orbits, this.images[0], offsets, made.warn)
+    if places:
+        lookside.check(places, this.images[0], offsets, made.warn)
     this.keep(offsets, "freq_xcorr.dat")
     field.write(made.path("field.svg"), rows, offsets.fit_function(), offsets.found["min-correlation"])
     dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
@@ -248,11 +248,16 @@ def run(options):
         if options.coregistered and not options.grid and kind in ("orbit", "dem"):
             warn_of_third(made, pair, find_orbits(options, pair)[0])
         options.program = unwrap.find_snaphu() if options.unwrap else None
+        paths = find_orbits(options, pair)
+        is_gmtsar = paths and all(path.lower().endswith(".prm") for path in paths)
+        places = agreement.read(paths, kind in ("orbit", "dem")) if is_gmtsar else None
+        if places:
+            agreement.check(places, made.warn)
         this.open(check_complex)
         check_places(options, this, made)
         if options.coregistered:
             check_sizes(this.images)
-        aligned = None if options.coregistered else align(options, this, made)
+        aligned = None if options.coregistered else align(options, this, made, places)
         more = [*flat, *(["filter=goldstein", f"filter-alpha={options.filter}"] if options.filter > 0 else [])]
         if options.common_band:
             more += [f"{name}-bandwidth={width}" for name, width in zip(("range", "azimuth"), options.common_band)]
@@ -262,9 +267,12 @@ def run(options):
         if kind != "none" and not os.path.exists(made.path("removed.img")):  # a warning has told why
             raise Failure(NOT_WRITTEN, '"removed.img" could not be written.')
         made.report.fact("flattening", kind)
-        paths = find_orbits(options, pair)
-        if paths and all(path.lower().endswith(".prm") for path in paths):
-            told.add_baseline(made, paths, kind)
+        if places:
+            told.add_baseline(made, places, kind)
+        if kind in ("orbit", "dem"):
+            fringes.check(made, summary, kind)
+        if kind == "dem":
+            told.add_heights(made, options.dem, this.images[0], this.scratch)
         tell(made, options, this, summary, aligned)
         figures = finish(options, this, made, summary, image)
         this.end()

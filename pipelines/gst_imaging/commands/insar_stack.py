@@ -15,7 +15,7 @@ from .. import job
 from ..batch import rows
 from ..command import UNREADABLE, WRONG_USE, Failure, Parser, load
 from ..report import plots
-from ..sar import network, orbit, series, stack
+from ..sar import agreement, network, orbit, series, stack
 from ..sar.arguments import read_words, whole_number
 from ..sar.images import led_of, slc_of
 
@@ -56,6 +56,7 @@ def read_scenes(folder, made):
     images = sorted((orbit.Image(path) for path in paths), key=lambda image: image.time)
     warn_of_files(made, images)
     for image in images:
+        image.check_clock()
         for path in (image.path, *led_of(image.path)):
             made.input(path, "scene")
         image.scene.baseline, image.scene.critical = orbit.perpendicular(images[0], image), orbit.critical(image)
@@ -69,11 +70,10 @@ def warn_of_files(made, images):
         made.warn(f"{len(without)} of {len(images)} PRM files name no SLC_file that is there: {shorten(without)}. Their rows fail until it is.")
     names = {}
     for image in images:
-        states = names.setdefault(image.orbit.places.tobytes() + image.orbit.velocities.tobytes(), {})
-        states.setdefault(image.orbit.times.tobytes(), image.scene.name)  # two frames of one pass may have one orbit
+        states = names.setdefault(image.orbit.states(), {})
+        states.setdefault(image.orbit.times.tobytes(), image)  # two frames of one pass may have one orbit
     for same in (list(group.values()) for group in names.values() if len(group) > 1):
-        made.warn(f"{shorten(same)} have the same state vectors in their LED files, and so a baseline of 0 between them. No two passes are the same: "
-                  "look which of these files is that of another day.")
+        agreement.warn_of_one_orbit(same, shorten([image.scene.name for image in same]), made.warn)
 
 
 def shorten(names, most=8):

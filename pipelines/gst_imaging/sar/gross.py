@@ -66,6 +66,8 @@ def find_shift(images, folder):
     if min(min(image.width, image.height) for image in images) < 8 * block:
         return None
     correlation, enough = correlate(np, *(amplitudes(image, block, folder) for image in images))
+    if not enough.any():  # an image has no data
+        return None
     peak = np.unravel_index(np.argmax(correlation), correlation.shape)
     if correlation[peak] < LEAST * correlation[enough].std():
         return None

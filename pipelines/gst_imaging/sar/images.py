@@ -88,6 +88,8 @@ class Image:
     def __init__(self, path, folder):
         """folder: for the samples of what slcsrc does not read"""
         self.path = path
+        if path.lower().endswith(".led"):
+            raise Failure(UNREADABLE, f'"{path}" is a LED file of GMTSAR, which has state vectors and no samples. Give the PRM file that names it.')
         properties = [f"location={path}"]
         if is_array(path):
             properties = copy_array(path, os.path.join(folder, f"{os.path.basename(path)}.{len(os.listdir(folder))}.raw"))

@@ -6,7 +6,6 @@ import copy
 from .. import library
 from ..command import Failure
 from .ground import Ground, first_of
-from .orbit import Image
 
 LEAST = 1  # columns by which the two sides have to differ over the image
 CORNERS = 10  # times the expected error of the fit that this has to be, too
@@ -23,22 +22,22 @@ def growth(reference, secondary, columns, line):
     return float(last - first)
 
 
-def check(paths, image, offsets, warn):
-    """Warns where the measured offsets are surely those of the other side. paths: PRM files of reference and secondary; image: the
+def check(pair, image, offsets, warn):
+    """Warns where the measured offsets are surely those of the other side. pair: the orbit.Images of reference and secondary; image: the
     reference; offsets: measure.Offsets, with a fit"""
     columns, line = (0, image.width - 1), image.height / 2
+    reference, secondary = pair
     try:
-        reference, secondary = map(Image, paths)
         turned = copy.copy(reference)
         turned.is_right = not reference.is_right
         told, other = (growth(one, secondary, columns, line) for one in (reference, turned))
-    except Failure:  # insarform needs less of a PRM file, and tells what is wrong with it
+    except Failure:  # nothing is at these ranges, which insarform tells
         return
     fit = offsets.fit_function()
     measured = fit(columns[1], line)[0] - fit(columns[0], line)[0]
     apart = abs(other - told)
     if apart > max(LEAST, CORNERS * offsets.error()) and abs(measured - other) < NEAR * apart:
         sides = ("R", "L") if reference.is_right else ("L", "R")
-        warn(f"lookdir = {sides[0]} of {paths[0]} is wrong, or the orbits are exchanged: the range offset grows by {measured:.1f} columns over the "
+        warn(f"lookdir = {sides[0]} of {reference.path} is wrong, or the orbits are exchanged: the range offset grows by {measured:.1f} columns over the "
              f"image, and the orbits give {told:.1f} for {sides[0]} and {other:.1f} for {sides[1]}. The phase of the earth, heights and places are then "
              f"wrong. Set lookdir = {sides[1]} in both PRM files, or give each image its own LED file.")

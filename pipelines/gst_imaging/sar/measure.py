@@ -124,7 +124,11 @@ class Offsets:
 
     def is_poor(self):
         """Too few patches are in the fit, or they do not agree: texture correlates with other texture"""
-        return self.used() < FEW or max(self.found["rms-r"], self.found["rms-a"]) > 1
+        return self.used() < FEW or not self.agrees()
+
+    def agrees(self):
+        """Whether the patches of the fit lie near it"""
+        return bool(self.fit) and max(self.found["rms-r"], self.found["rms-a"]) <= 1
 
     def spans(self, image):
         """The parts of the columns and of the lines that the points of the fit span."""
@@ -185,7 +189,7 @@ def try_shift(first, images, search, run, folder):
     if not moved:
         return first
     second = run(1)
-    if second.is_poor() and second.used() <= first.used():
+    if (second.agrees(), second.used()) <= (first.agrees(), first.used()):  # patches of texture alone are many, and do not agree
         images[1].source = moved[0]
         return first
     second.warnings.append(moved[1])
@@ -209,11 +213,12 @@ def try_larger(first, run):
     return best
 
 
-def check_fit(offsets):
-    """Fails where offsets are those of chance."""
+def check_fit(offsets, secondary=""):
+    """Fails where offsets are those of chance. secondary: the path of the image"""
+    search = "A larger xsearch and ysearch, or rshift and ashift in the PRM file of the secondary, help" \
+        if secondary.lower().endswith(".prm") else "A larger xsearch and ysearch help"
     why = "; nothing was written, but gst-imaging offsets writes their offsets. Are these images of one scene, with their " \
-          "bytes in one order? A larger xsearch and ysearch, or rshift and ashift (in the PRM file of the secondary), " \
-          "help when the shift is large; a larger window-width and window-height help when the coherence is low."
+          f"bytes in one order? {search} when the shift is large; a larger window-width and window-height help when the coherence is low."
     if not offsets.fit:
         raise Failure(NO_RESULT, "Too few patches correlate for a fit" + why)
     found, n = offsets.found, offsets.n

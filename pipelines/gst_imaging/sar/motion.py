@@ -116,7 +116,8 @@ def draw_map(found, size):
     image = base64.b64encode(pictures.png(np, pictures.colour(np, speed, 0, most, "height"))).decode("ascii")
     ramp = base64.b64encode(pictures.png(np, pictures.colour(np, np.linspace(1, 0, 128)[:, None], 0, 1, "height"))).decode("ascii")
     bar = pictures.round_length(max(shape))
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 140:.0f}" height="{height + 40:.0f}" font-family="sans-serif" '
+    whole = f"{width + 140:.0f}", f"{height + 40:.0f}"
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole[0]}" height="{whole[1]}" viewBox="0 0 {" ".join(whole)}" font-family="sans-serif" '
            'font-size="13"><defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" markerHeight="5" orient="auto">'
            '<path d="M0 0L6 3L0 6Z"/></marker></defs><rect width="100%" height="100%" fill="white"/>')
     yield (f'<image width="{width:.1f}" height="{height:.1f}" preserveAspectRatio="none" style="image-rendering:pixelated" '

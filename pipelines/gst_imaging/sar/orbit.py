@@ -39,6 +39,10 @@ class Orbit:
     def __init__(self, states):
         self.times, self.places, self.velocities = states[:, 0], states[:, 1:4], states[:, 4:7]
 
+    def states(self):
+        """Returns: what is the same of two orbits of one pass, also if the days of one are wrong"""
+        return self.places.tobytes() + self.velocities.tobytes()
+
     def at(self, time):
         """Returns: place and velocity"""
         return interpolate(self.times, self.places, time), interpolate(self.times, self.velocities, time)
@@ -93,17 +97,25 @@ class Image:
             self.size = int(columns), int(float(found["num_valid_az"]) * float(found.get("num_patches", 1))) if "num_valid_az" in found else int(lines)
             self.found, self.rate, self.step, self.near, self.start = found, rate, step, first, start
             self.is_right = found.get("lookdir", "R").upper().startswith("R")
-            self.wavelength, led = float(found.get("radar_wavelength", "inf")), os.path.join(os.path.dirname(path), found["led_file"])
+            self.wavelength, self.led = float(found.get("radar_wavelength", "inf")), os.path.join(os.path.dirname(path), found["led_file"])
         except (KeyError, ValueError) as error:
             raise Failure(UNREADABLE, f"{path} has no {error}: a stack needs SC_clock_start, PRF, near_range, num_rng_bins, rng_samp_rate,"
                                       " num_lines and led_file.") from None
         try:
-            self.orbit = read_led(led)
+            self.orbit = read_led(self.led)
         except OSError as error:
-            raise Failure(UNREADABLE, f"{path} names the LED file {led}, which cannot be read: {error.strerror}.") from error
+            raise Failure(UNREADABLE, f"{path} names the LED file {self.led}, which cannot be read: {error.strerror}.") from error
         in_name = re.search(r"(?<!\d)((?:19|20)\d\d[01]\d[0-3]\d)", os.path.basename(path))
         date = in_name[1] if in_name else datetime.datetime.fromtimestamp(start, datetime.timezone.utc).strftime("%Y%m%d")
         self.scene = Scene(path, os.path.splitext(os.path.basename(path))[0], self.time / 86400, date)
+
+    def check_clock(self):
+        """Fails where the orbit would be extrapolated, which gives places anywhere"""
+        first, last = self.orbit.times[[0, -1]]
+        if not first <= self.time <= last:
+            away = max(first - self.time, self.time - last)
+            raise Failure(UNREADABLE, f"The clock of {self.path} is {away:.0f} s outside of the state vectors of {self.led}. Is SC_clock_start or "
+                                      "clock_start, or the LED file, that of another day?")
 
     def point(self):
         """Returns: the place on the ellipsoid in the middle of the image"""

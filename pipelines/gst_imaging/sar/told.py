@@ -3,9 +3,8 @@
 import math
 
 from .. import library
-from ..command import Failure
 from ..report import plots
-from . import field, orbit
+from . import field, heights, orbit
 
 FIELD = "Offsets less their median. Dark: within half a pixel of the fit. Red: further away, a cross where the arrow would be " \
         "much too long. Grey dots: not in the fit."
@@ -13,6 +12,7 @@ FIELD = "Offsets less their median. Dark: within half a pixel of the fit. Red: f
 
 OVERSAMPLING = 1.5  # samples of an independent one, about
 LEAST = 2  # times the coherence of noise
+FLAT = 1  # m, of the heights of a DEM
 
 
 def noise_coherence(n):
@@ -27,16 +27,13 @@ def add_coherence(made, options, summary):
                        about=f"of the {summary['with-data']} of {summary['width']} x {summary['height']} cells that have data; noise alone has {noise:.3f}")
     if summary["mean-coherence"] < LEAST * noise:
         made.warn(f"The mean coherence is {summary['mean-coherence']:.3f}, and that of noise alone {noise:.3f}: there are no fringes to see. If the "
-                  "amplitudes agree, the phase of one image may be conjugated (I and Q exchanged), the orbits may be of other days, or "
-                  "images of --coregistered are not coregistered.")
+                  "amplitudes agree, the phase of one image may be conjugated (I and Q exchanged), the orbits may be of other days or "
+                  "exchanged, lookdir may be wrong, or images of --coregistered are not coregistered.")
 
 
-def add_baseline(made, paths, kind):
-    """paths: PRM files of the orbits; kind: the flattening"""
-    try:
-        reference, secondary = map(orbit.Image, paths)
-    except Failure:  # insarform needs less of a PRM file, and tells what is wrong with it
-        return
+def add_baseline(made, pair, kind):
+    """pair: the orbit.Images of reference and secondary; kind: the flattening"""
+    reference, secondary = pair
     baseline, critical = orbit.perpendicular(reference, secondary), orbit.critical(reference)
     made.report.figure("perpendicular baseline", baseline, "m",
                        about=f"positive where the secondary looks more steeply; from {critical:.0f} m on flat ground is noise")
@@ -45,6 +42,20 @@ def add_baseline(made, paths, kind):
                        "terrain is in the phase, one fringe each time that it rises by this; --dem removes it")
     if abs(baseline) > critical:
         made.warn(f"The perpendicular baseline is {abs(baseline):.0f} m, above the critical one of {critical:.0f} m, beyond which flat ground is noise.")
+
+
+def add_heights(made, path, image, scratch):
+    """path: of --dem; image: the reference"""
+    np = library.numpy()
+    values = heights.read(path, (image.width, image.height), scratch)[0]
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return
+    lowest, highest = float(known.min()), float(known.max())
+    made.report.fact("heights of the DEM", f"{lowest:.4g} to {highest:.4g} m")
+    if highest - lowest < FLAT:
+        made.warn(f"All heights of {path} are {lowest:.4g} to {highest:.4g} m: this DEM removes no terrain. If the ground is not so flat, it is "
+                  "a raster of something else, or its heights are not in m.")
 
 
 def add_residuals(report, rows, fit, snr):
