@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging insar: from two SLC images to fringes, unwrapped phase and map coordinates, against the truth of a generated
 pair: own orbits, an ellipsoid, and a hill that has moved."""
+import hashlib
 import importlib.util
 import json
 import os
@@ -12,7 +13,7 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, gst_imaging, main
+from support import SOURCE, command, gst_imaging, main, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import slcs
@@ -120,6 +121,34 @@ class Insar(unittest.TestCase):
             text = gst_imaging("insar", self.path("ref.PRM"), self.path("sec.PRM"), "-o", out, status=4)
             file.truncate(end)
         self.assertIn("--overwrite replaces it", text)
+
+    def test_one_rule_finds_orbits(self):
+        """In the working folder, or else beside the PRM file. The phase, the baseline and the inputs are of one LED file."""
+        words = self.path("ref.PRM"), self.path("sec.PRM"), "--coregistered", "--looks", "4", "4", "--flatten", "orbit", "--filter", "0"
+        work, alone = (tempfile.mkdtemp(dir=self.folder) for _ in range(2))
+        with unittest.mock.patch.object(flat, "ORBITS", {"sec": (7155490.0, *flat.ORBITS["sec"][1:])}), \
+                unittest.mock.patch.object(flat.Flat, "folder", work):
+            flat.Flat.write_gmtsar("sec")
+        for name in "ref", "sec":
+            for kind in "PRM", "SLC":
+                shutil.copy(self.path(f"{name}.{kind}"), alone)
+        shutil.copy(self.path("ref.LED"), work)
+        command(work, "insar", *words, "-o", "before")
+        command(work, "insar", *(os.path.join(alone, os.path.basename(word)) for word in words[:2]), *words[2:], "-o", "alone")
+        baselines, phases = [], []
+        for name in "before", "alone":
+            result = result_of(os.path.join(work, name))
+            baselines += [figure["value"] for figure in result["figures"] if figure["name"] == "perpendicular baseline"]
+            phases.append(self.read(os.path.join(work, name), "removed.img"))
+            with open(os.path.join(work, "sec.LED"), "rb") as file:
+                self.assertIn(hashlib.sha256(file.read()).hexdigest(), [entry["sha256"] for entry in result["inputs"] if entry["role"] == "orbit"])
+        print(f"baselines by the orbit of the working folder: {baselines} m")
+        self.assertEqual(baselines, [baselines[0]] * 2)
+        self.assertGreater(baselines[0], 200)  # 110 m by that beside the PRM file
+        np.testing.assert_array_equal(*phases)
+        with open(os.path.join(work, "sec.LED"), "a", encoding="ascii") as file:  # another orbit
+            file.write("\n")
+        self.assertIn("--overwrite replaces it", command(work, "insar", *words, "-o", "before", status=4))
 
     def test_the_baseline_is_told(self):
         """The phase of terrain that rises by the height of a fringe turns once."""

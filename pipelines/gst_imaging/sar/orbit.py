@@ -8,6 +8,7 @@ import re
 
 from .. import library
 from ..command import UNREADABLE, Failure
+from .images import find_led
 from .prm import read_prm
 
 EQUATORIAL, POLAR = 6378137.0, 6356752.314245  # WGS 84
@@ -93,7 +94,9 @@ class Image:
             self.size = int(columns), int(float(found["num_valid_az"]) * float(found.get("num_patches", 1))) if "num_valid_az" in found else int(lines)
             self.found, self.rate, self.step, self.near, self.start = found, rate, step, first, start
             self.is_right = found.get("lookdir", "R").upper().startswith("R")
-            self.wavelength, led = float(found.get("radar_wavelength", "inf")), os.path.join(os.path.dirname(path), found["led_file"])
+            self.wavelength, led = float(found.get("radar_wavelength", "inf")), find_led(path)
+            if led is None:
+                raise KeyError("led_file")
         except (KeyError, ValueError) as error:
             raise Failure(UNREADABLE, f"{path} has no {error}: a stack needs SC_clock_start, PRF, near_range, num_rng_bins, rng_samp_rate,"
                                       " num_lines and led_file.") from None
