@@ -154,6 +154,13 @@ class Terrain(unittest.TestCase):
         self.assertTrue(0.1 < (state == 255).mean() < 0.9, (state == 255).mean())
         np.testing.assert_array_equal(state == 255, np.isnan(heights))
         self.assertTrue(np.isfinite(latitude).all())
+        with_holes[with_holes == -32768] = 150  # what is no data may look as a height
+        self.write("same.tif", with_holes)
+        dataset = gdal.Open(self.path("same.tif"), gdal.GA_Update)
+        dataset.GetRasterBand(1).SetNoDataValue(150)
+        del dataset
+        gst_imaging("insar-dem", self.path("same.tif"), self.path("ref.PRM"), "-o", self.path("same"), "--looks", str(LOOKS), str(LOOKS))
+        np.testing.assert_array_equal(np.load(os.path.join(self.path("same"), "layover-shadow.npy")), state)
         with_holes[:] = -32768
         self.write("nothing.tif", with_holes)
         self.assertIn("no height where the image is", gst_imaging("insar-dem", self.path("nothing.tif"), self.path("ref.PRM"), "-o", self.path("no"),

@@ -233,6 +233,21 @@ class Flat(unittest.TestCase):
         phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("holes.npy"))
         np.testing.assert_array_equal(np.isnan(phase), np.isnan(holes))
 
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_no_data_of_rasters_is_no_height(self):
+        """insarform and the commands leave out the same samples, also between coarse heights. The value is one that heights may have."""
+        for step in 1, 2:
+            values = self.heights[::step, ::step].copy()
+            values[50 // step:60 // step, 70 // step:90 // step] = 0
+            dataset = gdal.GetDriverByName("GTiff").Create(self.path("holes.tif"), values.shape[1], values.shape[0], 1, gdal.GDT_Float32)
+            dataset.GetRasterBand(1).SetNoDataValue(0)
+            dataset.GetRasterBand(1).WriteArray(values)
+            del dataset
+            found = heights.at(self.path("holes.tif"), (WIDTH, HEIGHT), range(WIDTH), range(HEIGHT), self.folder)
+            self.assertGreaterEqual(np.isnan(found).sum(), 200)
+            phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("holes.tif"))
+            np.testing.assert_array_equal(np.isnan(phase), np.isnan(found))
+
     def test_what_was_removed(self):
         self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), "removed-location=" + self.path("removed.f32"))
         away = np.fromfile(self.path("removed.f32"), "<f4").reshape(HEIGHT, WIDTH) - self.phases["dem"]

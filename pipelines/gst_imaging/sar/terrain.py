@@ -10,6 +10,7 @@ import os
 from .. import library, play
 from ..command import NO_RESULT, UNREADABLE, Failure
 from . import ground
+from .heights import without_no_data
 from .images import Image
 from .orbit import EQUATORIAL, POLAR
 
@@ -35,7 +36,7 @@ class Dem:
                                       " reference system.")
         copy = os.path.join(scratch, "dem.f32")
         play.play(play.parse([*image.source, "!", "filesink", "location=" + copy]))
-        self.values = np.fromfile(copy, np.float32).reshape(-1, image.width)
+        self.values = without_no_data(np.fromfile(copy, np.float32).reshape(-1, image.width), caps)
         self.x, self.y = (t[i] + (np.arange(n) + 0.5) * t[i + k] for i, k, n in ((0, 1, image.width), (3, 2, len(self.values))))
 
     def crop(self, west, east, south, north):
