@@ -167,6 +167,17 @@ class Insar(unittest.TestCase):
         print(f"baseline: {figures['perpendicular baseline']['value']:.2f} m, from positions {baseline:.2f} m")
         self.assertAlmostEqual(figures["perpendicular baseline"]["value"], baseline, delta=0.05)
 
+    def test_no_baseline_of_an_orbit_that_ends_early(self):
+        """It was one of 123 km. Where no orbit is needed, this is a warning."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with unittest.mock.patch.object(flat, "START", flat.START - 110), unittest.mock.patch.object(flat.Flat, "folder", folder):
+            flat.Flat.write_gmtsar("ref")
+        with open(self.path("ref.PRM"), encoding="ascii") as file, open(self.path("early.PRM"), "w", encoding="ascii") as made:
+            made.write(file.read().replace("ref.LED", os.path.join(folder, "ref.LED")))
+        self.run_insar("early.PRM", "sec.PRM", "--coregistered", "--flatten", "none", "--filter", "0")
+        self.assertNotIn("perpendicular baseline", [figure["name"] for figure in self.result["figures"]])
+        self.assertTrue([text for text in self.result["warnings"] if "early.PRM is of the time" in text and "Take a longer orbit." in text])
+
     def test_heights(self):
         """Heights of zero are the ellipsoid."""
         np.save(self.path("dem.npy"), np.zeros((10, 16), np.float32))

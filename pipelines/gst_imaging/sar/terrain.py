@@ -81,7 +81,7 @@ class View:
         self.image = image
         self.start, self.near = ground.first_of(image)
         length = image.size[1] / image.rate
-        times = np.linspace(self.start - 0.3 * length - 1, self.start + 1.3 * length + 1, NODES)
+        times = np.linspace(*np.clip((self.start - 0.3 * length - 1, self.start + 1.3 * length + 1), *image.orbit.times[[0, -1]]), NODES)
         places = np.array([image.orbit.at(time)[0] for time in times])
         self.orbit = [np.polynomial.Chebyshev.fit(times - self.start, values, DEGREE) for values in places.T]
         self.speed = [part.deriv() for part in self.orbit]

@@ -37,7 +37,11 @@ def add_baseline(made, paths, kind):
         reference, secondary = map(orbit.Image, paths)
     except Failure:  # insarform needs less of a PRM file, and tells what is wrong with it
         return
-    baseline, critical = orbit.perpendicular(reference, secondary), orbit.critical(reference)
+    try:
+        baseline, critical = orbit.perpendicular(reference, secondary), orbit.critical(reference)
+    except Failure as error:  # insarform needs no orbit where fringes are measured
+        made.warn(str(error))
+        return
     made.report.figure("perpendicular baseline", baseline, "m",
                        about=f"positive where the secondary looks more steeply; from {critical:.0f} m on flat ground is noise")
     made.report.figure("height of a fringe", orbit.height_of_a_fringe(reference, baseline), "m",
