@@ -15,8 +15,9 @@ import numpy as np
 
 from support import SOURCE, command, gst_imaging, main, result_of
 
-sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+sys.path[:0] = os.path.join(SOURCE, "tests", "data"), os.path.join(SOURCE, "pipelines")
 import slcs
+from gst_imaging.commands import insar
 
 spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
 flat = importlib.util.module_from_spec(spec)
@@ -167,6 +168,17 @@ class Insar(unittest.TestCase):
         print(f"baseline: {figures['perpendicular baseline']['value']:.2f} m, from positions {baseline:.2f} m")
         self.assertAlmostEqual(figures["perpendicular baseline"]["value"], baseline, delta=0.05)
 
+    def test_a_baseline_beyond_the_critical_one(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with unittest.mock.patch.object(flat, "ORBITS", {"sec": (7160000.0, *flat.ORBITS["sec"][1:])}), \
+                unittest.mock.patch.object(flat.Flat, "folder", folder):
+            flat.Flat.write_gmtsar("sec")
+        with open(self.path("sec.PRM"), encoding="ascii") as file, open(self.path("distant.PRM"), "w", encoding="ascii") as made:
+            made.write(file.read().replace("sec.LED", os.path.join(folder, "sec.LED")))
+        for secondary, number in ("sec.PRM", 0), ("distant.PRM", 1):
+            self.run_insar("ref.PRM", secondary, "--coregistered", "--flatten", "none", "--filter", "0")
+            self.assertEqual(sum("above the critical one" in text for text in self.result["warnings"]), number)
+
     def test_no_baseline_of_an_orbit_that_ends_early(self):
         """It was one of 123 km. Where no orbit is needed, this is a warning."""
         folder = tempfile.mkdtemp(dir=self.folder)
@@ -245,10 +257,13 @@ class Insar(unittest.TestCase):
     def test_common_band(self):
         """It reaches insarform. All of the spectra is common here, so that the filter only costs samples."""
         rms = []
-        for words in [], ["--common-band", str(slcs.BAND), str(slcs.BAND)]:
+        widths = slcs.BAND, slcs.BAND + 0.1
+        for words in [], ["--common-band", *map(str, widths)]:
             out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--filter", "0", *words)
             away = (self.read(out, "phase.img") - cells(self.earth + self.motion))[6:-6, 6:-6]
             rms.append(np.angle(np.exp(1j * away)).std())
+        settings = {setting["name"]: float(setting["value"]) for setting in self.result["settings"] if setting["name"].endswith("-bandwidth")}
+        self.assertEqual((settings["range-bandwidth"], settings["azimuth-bandwidth"]), widths)
         print(f"common band: {rms[0]:.4f} -> {rms[1]:.4f} rad rms")
         self.assertTrue(rms[0] < rms[1] < 1.2 * rms[0], rms)
 
@@ -285,6 +300,12 @@ class Insar(unittest.TestCase):
         away = (phase - truth)[middle]
         print(f"unwrapped: {away.std():.3f} rad rms")
         self.assertLess(away.std(), 0.15)  # not a turn anywhere
+
+    def test_a_mask_is_read_in_the_middle_of_cells(self):
+        mask = np.zeros((HEIGHT, WIDTH), np.uint8)
+        mask[LOOKS // 2::LOOKS, LOOKS // 2::LOOKS] = 1
+        np.save(self.path("middles.npy"), mask)
+        self.assertTrue(insar.read_mask(self.path("middles.npy"), dict(zip(("height", "width"), CELLS))).all())
 
     def places(self):
         """Latitude and longitude of each sample: turned, as of an orbit."""
