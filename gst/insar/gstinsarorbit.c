@@ -72,18 +72,16 @@ parse_led (
   return FALSE;
 }
 
-/* Returns: (transfer full): the file beside the PRM file, or else in the
- * working folder, as for SLC_file */
+/* Returns: (transfer full): the file in the working folder, or else beside the
+ * PRM file, as for SLC_file */
 static gchar *
 find_led (const gchar *prm, const gchar *name)
 {
   g_autofree gchar *folder = g_path_get_dirname (prm);
-  g_autofree gchar *beside = g_build_filename (folder, name, NULL);
 
-  return g_file_test (name, G_FILE_TEST_EXISTS) || g_path_is_absolute (name) ||
-                 !g_file_test (beside, G_FILE_TEST_EXISTS)
+  return g_file_test (name, G_FILE_TEST_EXISTS) || g_path_is_absolute (name)
              ? g_strdup (name)
-             : g_steal_pointer (&beside);
+             : g_build_filename (folder, name, NULL);
 }
 
 /* --- PRM files ------------------------------------------------------------ */

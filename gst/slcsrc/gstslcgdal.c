@@ -3,6 +3,8 @@
 
 #ifdef HAVE_GDAL
 
+#include <math.h>
+
 #include "files/gstimagingfile.h"
 #include "insar/gstinsargdal.h"
 
@@ -150,6 +152,15 @@ read_place (GstSlcImage *self, const GstInsarGdal *gdal)
   }
 }
 
+static void
+read_no_data (GstSlcImage *self, const GstInsarGdal *gdal)
+{
+  int has = 0;
+
+  self->no_data = gdal->no_data (self->band, &has);
+  self->has_no_data = has && !isnan (self->no_data);
+}
+
 GstSlcImage *
 gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
     gboolean allow_urls, GError **error)
@@ -169,8 +180,10 @@ gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
   self->allow_urls = allow_urls;
   self->dataset = dataset;
   read_place (self, gdal);
-  if (describe_band (self, gdal, band, error))
+  if (describe_band (self, gdal, band, error)) {
+    read_no_data (self, gdal);
     return self;
+  }
   gst_slc_image_free (self);
   return NULL;
 }

@@ -39,6 +39,8 @@ struct _GstSlcImage {
   gint rshift, ashift;
   gchar *contradiction;   /* in the PRM file, as a sentence, or NULL */
   gboolean looks_swapped; /* the bytes of the samples */
+  gboolean has_no_data;
+  gdouble no_data; /* the value of samples without data, never NaN */
 
   /* Reads @n lines from @first on into packed memory. */
   gboolean (*read) (

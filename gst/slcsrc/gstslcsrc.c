@@ -274,6 +274,8 @@ make_caps (const GstSlcImage *image, const Settings *settings)
   GstCaps *caps = gst_insar_slc_info_to_caps (&info);
 
   gst_insar_place_to_caps (&image->place, caps);
+  if (image->has_no_data)
+    gst_caps_set_simple (caps, "nodata", G_TYPE_DOUBLE, image->no_data, NULL);
   return caps;
 }
 

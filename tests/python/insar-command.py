@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging insar: from two SLC images to fringes, unwrapped phase and map coordinates, against the truth of a generated
 pair: own orbits, an ellipsoid, and a hill that has moved."""
+import hashlib
 import importlib.util
 import json
 import os
@@ -12,11 +13,12 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, gst_imaging, main
+from support import SOURCE, command, gst_imaging, main, result_of
 
 sys.path[:0] = os.path.join(SOURCE, "pipelines"), os.path.join(SOURCE, "tests", "data")
 import slcs
 from gst_imaging.command import Failure
+from gst_imaging.commands import insar
 from gst_imaging.sar import agreement, fringes
 
 spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
@@ -123,6 +125,34 @@ class Insar(unittest.TestCase):
             file.truncate(end)
         self.assertIn("--overwrite replaces it", text)
 
+    def test_one_rule_finds_orbits(self):
+        """In the working folder, or else beside the PRM file. The phase, the baseline and the inputs are of one LED file."""
+        words = self.path("ref.PRM"), self.path("sec.PRM"), "--coregistered", "--looks", "4", "4", "--flatten", "orbit", "--filter", "0"
+        work, alone = (tempfile.mkdtemp(dir=self.folder) for _ in range(2))
+        with unittest.mock.patch.object(flat, "ORBITS", {"sec": (7155490.0, *flat.ORBITS["sec"][1:])}), \
+                unittest.mock.patch.object(flat.Flat, "folder", work):
+            flat.Flat.write_gmtsar("sec")
+        for name in "ref", "sec":
+            for kind in "PRM", "SLC":
+                shutil.copy(self.path(f"{name}.{kind}"), alone)
+        shutil.copy(self.path("ref.LED"), work)
+        command(work, "insar", *words, "-o", "before")
+        command(work, "insar", *(os.path.join(alone, os.path.basename(word)) for word in words[:2]), *words[2:], "-o", "alone")
+        baselines, phases = [], []
+        for name in "before", "alone":
+            result = result_of(os.path.join(work, name))
+            baselines += [figure["value"] for figure in result["figures"] if figure["name"] == "perpendicular baseline"]
+            phases.append(self.read(os.path.join(work, name), "removed.img"))
+            with open(os.path.join(work, "sec.LED"), "rb") as file:
+                self.assertIn(hashlib.sha256(file.read()).hexdigest(), [entry["sha256"] for entry in result["inputs"] if entry["role"] == "orbit"])
+        print(f"baselines by the orbit of the working folder: {baselines} m")
+        self.assertEqual(baselines, [baselines[0]] * 2)
+        self.assertGreater(baselines[0], 200)  # 110 m by that beside the PRM file
+        np.testing.assert_array_equal(*phases)
+        with open(os.path.join(work, "sec.LED"), "a", encoding="ascii") as file:  # another orbit
+            file.write("\n")
+        self.assertIn("--overwrite replaces it", command(work, "insar", *words, "-o", "before", status=4))
+
     def test_the_baseline_is_told(self):
         """The phase of terrain that rises by the height of a fringe turns once."""
         self.run_insar("ref.PRM", "sec.PRM", "--filter", "0")
@@ -139,6 +169,28 @@ class Insar(unittest.TestCase):
         baseline = (flat.position("sec", later[HEIGHT // 2, WIDTH // 2]) - place) @ across / np.linalg.norm(across)
         print(f"baseline: {figures['perpendicular baseline']['value']:.2f} m, from positions {baseline:.2f} m")
         self.assertAlmostEqual(figures["perpendicular baseline"]["value"], baseline, delta=0.05)
+
+    def test_a_baseline_beyond_the_critical_one(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with unittest.mock.patch.object(flat, "ORBITS", {"sec": (7160000.0, *flat.ORBITS["sec"][1:])}), \
+                unittest.mock.patch.object(flat.Flat, "folder", folder):
+            flat.Flat.write_gmtsar("sec")
+        with open(self.path("sec.PRM"), encoding="ascii") as file, open(self.path("distant.PRM"), "w", encoding="ascii") as made:
+            made.write(file.read().replace("sec.LED", os.path.join(folder, "sec.LED")))
+        for secondary, number in ("sec.PRM", 0), ("distant.PRM", 1):
+            self.run_insar("ref.PRM", secondary, "--coregistered", "--flatten", "none", "--filter", "0")
+            self.assertEqual(sum("above the critical one" in text for text in self.result["warnings"]), number)
+
+    def test_no_baseline_of_an_orbit_that_ends_early(self):
+        """It was one of 123 km. Where no orbit is needed, this is a warning."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with unittest.mock.patch.object(flat, "START", flat.START - 110), unittest.mock.patch.object(flat.Flat, "folder", folder):
+            flat.Flat.write_gmtsar("ref")
+        with open(self.path("ref.PRM"), encoding="ascii") as file, open(self.path("early.PRM"), "w", encoding="ascii") as made:
+            made.write(file.read().replace("ref.LED", os.path.join(folder, "ref.LED")))
+        self.run_insar("early.PRM", "sec.PRM", "--coregistered", "--flatten", "none", "--filter", "0")
+        self.assertNotIn("perpendicular baseline", [figure["name"] for figure in self.result["figures"]])
+        self.assertTrue([text for text in self.result["warnings"] if "early.PRM is of the time" in text and "Take a longer orbit." in text])
 
     def test_heights(self):
         """Heights of zero are the ellipsoid."""
@@ -270,10 +322,13 @@ class Insar(unittest.TestCase):
     def test_common_band(self):
         """It reaches insarform. All of the spectra is common here, so that the filter only costs samples."""
         rms = []
-        for words in [], ["--common-band", str(slcs.BAND), str(slcs.BAND)]:
+        widths = slcs.BAND, slcs.BAND + 0.1
+        for words in [], ["--common-band", *map(str, widths)]:
             out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--filter", "0", *words)
             away = (self.read(out, "phase.img") - cells(self.earth + self.motion))[6:-6, 6:-6]
             rms.append(np.angle(np.exp(1j * away)).std())
+        settings = {setting["name"]: float(setting["value"]) for setting in self.result["settings"] if setting["name"].endswith("-bandwidth")}
+        self.assertEqual((settings["range-bandwidth"], settings["azimuth-bandwidth"]), widths)
         print(f"common band: {rms[0]:.4f} -> {rms[1]:.4f} rad rms")
         self.assertTrue(rms[0] < rms[1] < 1.2 * rms[0], rms)
 
@@ -310,6 +365,12 @@ class Insar(unittest.TestCase):
         away = (phase - truth)[middle]
         print(f"unwrapped: {away.std():.3f} rad rms")
         self.assertLess(away.std(), 0.15)  # not a turn anywhere
+
+    def test_a_mask_is_read_in_the_middle_of_cells(self):
+        mask = np.zeros((HEIGHT, WIDTH), np.uint8)
+        mask[LOOKS // 2::LOOKS, LOOKS // 2::LOOKS] = 1
+        np.save(self.path("middles.npy"), mask)
+        self.assertTrue(insar.read_mask(self.path("middles.npy"), dict(zip(("height", "width"), CELLS))).all())
 
     def places(self):
         """Latitude and longitude of each sample: turned, as of an orbit."""

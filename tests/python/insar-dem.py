@@ -4,12 +4,17 @@ import importlib.util
 import json
 import os
 import shutil
+import sys
 import tempfile
 import unittest
 
 import numpy as np
 
-from support import gst_imaging, main
+from support import SOURCE, gst_imaging, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging.command import Failure
+from gst_imaging.sar import orbit
 
 spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
 flat = importlib.util.module_from_spec(spec)
@@ -154,10 +159,44 @@ class Terrain(unittest.TestCase):
         self.assertTrue(0.1 < (state == 255).mean() < 0.9, (state == 255).mean())
         np.testing.assert_array_equal(state == 255, np.isnan(heights))
         self.assertTrue(np.isfinite(latitude).all())
+        with_holes[with_holes == -32768] = 150  # what is no data may look as a height
+        self.write("same.tif", with_holes)
+        dataset = gdal.Open(self.path("same.tif"), gdal.GA_Update)
+        dataset.GetRasterBand(1).SetNoDataValue(150)
+        del dataset
+        gst_imaging("insar-dem", self.path("same.tif"), self.path("ref.PRM"), "-o", self.path("same"), "--looks", str(LOOKS), str(LOOKS))
+        np.testing.assert_array_equal(np.load(os.path.join(self.path("same"), "layover-shadow.npy")), state)
         with_holes[:] = -32768
         self.write("nothing.tif", with_holes)
         self.assertIn("no height where the image is", gst_imaging("insar-dem", self.path("nothing.tif"), self.path("ref.PRM"), "-o", self.path("no"),
                                                                   status=1))
+
+    def write_orbit(self, name, last):
+        """The image with an orbit that ends at another time"""
+        times = last - 10 * np.arange(13)[::-1]
+        rows = np.hstack((flat.position("ref", times), flat.velocity("ref", times)))
+        with open(self.path(name + ".LED"), "w", encoding="ascii") as file:
+            file.write(f"{len(times)} 2007 {flat.DAYS} {times[0]:.6f} 10\n")
+            file.writelines(f"2007 {flat.DAYS} {t:.6f} {' '.join(f'{value:.8f}' for value in row)}\n" for t, row in zip(times, rows))
+        with open(self.path("ref.PRM"), encoding="ascii") as file, open(self.path(name + ".PRM"), "w", encoding="ascii") as made:
+            made.write(file.read().replace("ref.LED", name + ".LED"))
+
+    def test_an_orbit_that_ends_early_is_refused(self):
+        """As by insarform, in the same words. An orbit that ends with the last line is enough."""
+        words = "--looks", str(LOOKS), str(LOOKS)
+        self.write_orbit("short", flat.START - 45)
+        first, last = (86400 * flat.DAYS + flat.START - before for before in (165, 45))
+        told = gst_imaging("insar-dem", self.path("dem.tif"), self.path("short.PRM"), "-o", self.path("no"), *words, status=1)
+        self.assertIn(f"short.PRM is of the time {86400 * flat.DAYS + flat.START:.6f} s, and its state vectors are of {first:.6f} to {last:.6f} s. "
+                      "Take a longer orbit.", told)
+        good, short = (orbit.Image(self.path(name + ".PRM")) for name in ("ref", "short"))
+        with self.assertRaisesRegex(Failure, "The state vectors of .*short.PRM, of .* do not pass what is in the middle of .*ref.PRM. Take"):
+            orbit.perpendicular(good, short)
+        self.write_orbit("enough", flat.START + flat.HEIGHT / flat.PRF)
+        gst_imaging("insar-dem", self.path("dem.tif"), self.path("enough.PRM"), "-o", self.path("enough"), *words)
+        away = np.load(os.path.join(self.path("enough"), "heights.npy")) - self.read("heights")
+        print(f"heights by an orbit that ends with the image: {np.abs(away).max():.2g} m")
+        self.assertLess(np.abs(away).max(), 0.1)
 
     def test_what_is_wrong_is_said(self):
         small = np.zeros((40, 40))

@@ -12,7 +12,7 @@ import numpy as np
 from support import SOURCE, launch, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging.sar import heights
+from gst_imaging.sar import ground, heights, orbit
 
 try:
     from osgeo import gdal
@@ -176,6 +176,21 @@ class Flat(unittest.TestCase):
         for orbits in "PRM", "xml":
             self.check("ellipsoid", "flatten=orbit", orbits=orbits)
 
+    def test_shifts_of_prm_files(self):
+        """The image begins elsewhere by each of these, and clock_start and near_range take them back. Signs and the half of nrows count."""
+        rows, shifts = 400, {"ashift": 3, "sub_int_a": 40.25, "rshift": 5, "sub_int_r": 8.5, "chirp_ext": 30, "nrows": HEIGHT + 400}
+        lines, columns = 3 + 40.25 + rows / 2, 5 + 8.5 - 30
+        more = f"num_rng_bins = {WIDTH}\nSC_clock_start = 2007"
+        with open(self.path("ref.PRM"), encoding="ascii") as file:
+            good = file.read()
+        for name, start, near, keys in (("plain", START, NEAR, {}), ("moved", START - lines / PRF, NEAR - columns * C / 2 / RATE, shifts)):
+            day = f"{DAYS + start / 86400:.15f}"
+            with open(self.path(name + ".PRM"), "w", encoding="ascii") as file:
+                file.write(good + f"clock_start = {day}\nnear_range = {near}\n{more}0{day}\n" + "".join(f"{key} = {n}\n" for key, n in keys.items()))
+        self.check("ellipsoid", "flatten=orbit", "reference-orbit=" + self.path("moved.PRM"))
+        points = [ground.Ground(orbit.Image(self.path(name + ".PRM")), [0, WIDTH], [0, HEIGHT], np.zeros((2, 2))).point for name in ("plain", "moved")]
+        np.testing.assert_allclose(*points, rtol=0, atol=0.01)
+
     def test_heights(self):
         for orbits in "PRM", "xml":
             self.check("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), orbits=orbits)
@@ -232,6 +247,21 @@ class Flat(unittest.TestCase):
         np.save(self.path("holes.npy"), holes)
         phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("holes.npy"))
         np.testing.assert_array_equal(np.isnan(phase), np.isnan(holes))
+
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_no_data_of_rasters_is_no_height(self):
+        """insarform and the commands leave out the same samples, also between coarse heights. The value is one that heights may have."""
+        for step in 1, 2:
+            values = self.heights[::step, ::step].copy()
+            values[50 // step:60 // step, 70 // step:90 // step] = 0
+            dataset = gdal.GetDriverByName("GTiff").Create(self.path("holes.tif"), values.shape[1], values.shape[0], 1, gdal.GDT_Float32)
+            dataset.GetRasterBand(1).SetNoDataValue(0)
+            dataset.GetRasterBand(1).WriteArray(values)
+            del dataset
+            found = heights.at(self.path("holes.tif"), (WIDTH, HEIGHT), range(WIDTH), range(HEIGHT), self.folder)
+            self.assertGreaterEqual(np.isnan(found).sum(), 200)
+            phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("holes.tif"))
+            np.testing.assert_array_equal(np.isnan(phase), np.isnan(found))
 
     def test_what_was_removed(self):
         self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), "removed-location=" + self.path("removed.f32"))

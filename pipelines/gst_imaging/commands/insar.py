@@ -16,7 +16,7 @@ import os
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import agreement, arguments, field, fringes, geocode, grids, ground, lookside, orbit, told, unwrap, warp
-from ..sar.images import Image, check_complex, file_of, is_array, led_of, names_in, read_real
+from ..sar.images import Image, check_complex, file_of, find_led, is_array, led_of, read_real
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
@@ -85,7 +85,7 @@ def find_orbits(options, pair):
     if options.orbits:
         return options.orbits
     images = pair.reference, pair.secondary
-    if all(path.lower().endswith(".prm") and names_in(path, r"^\s*led_file\s*=\s*(\S+)") for path in images):
+    if all(path.lower().endswith(".prm") and find_led(path) for path in images):
         return images
     return None
 

@@ -32,7 +32,7 @@ class Ground:
     def __init__(self, image, columns, lines, heights, radius=None):
         np = library.numpy()
         start, near = first_of(image)
-        states = [image.orbit.at(start + line / image.rate) for line in lines]
+        states = [image.at(start + line / image.rate, line) for line in lines]
         place, velocity = (np.array([state[i] for state in states])[:, None, :] for i in (0, 1))
         along = velocity / np.linalg.norm(velocity, axis=-1, keepdims=True)
         down = -place + (place * along).sum(-1, keepdims=True) * along
@@ -111,7 +111,7 @@ def heading(image):
     """Returns: the direction of the flight in degrees from north, clockwise; the radius of the earth below and the height of the
     radar, and its speed, in the middle of the image"""
     np = library.numpy()
-    place, velocity = image.orbit.at(image.time)
+    place, velocity = image.at_middle()
     latitude, longitude, height = (float(value) for value in geodetic(np, place))
     north = np.array([-math.sin(latitude) * math.cos(longitude), -math.sin(latitude) * math.sin(longitude), math.cos(latitude)])
     east = np.array([-math.sin(longitude), math.cos(longitude), 0])

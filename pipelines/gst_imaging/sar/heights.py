@@ -5,17 +5,23 @@ from ..command import UNREADABLE, Failure
 from .images import Image, read_real
 
 
+def without_no_data(values, caps):
+    """values: float32. Returns: NaN where they are what the caps of slcsrc call no data"""
+    np = library.numpy()
+    return np.where(values == np.float32(caps.get_value("nodata")), np.float32(np.nan), values) if caps.has_field("nodata") else values
+
+
 def read(path, size, scratch):
     """size: columns and lines of the image. Returns: the values, and the first place and the step of columns and of lines"""
-    np = library.numpy()
     if path.endswith(".npy"):
         values, origin, step = library.Arrays().read(path).astype(float), None, None
     else:
         image = Image(path, scratch)
         if image.is_complex:
             raise Failure(UNREADABLE, f'"{path}" has complex samples, which are no heights.')
-        values = read_real(image, scratch).astype(float)
+        values = read_real(image, scratch)
         caps = play.caps_of(image.source)
+        values = without_no_data(values, caps).astype(float)
         transform = None if caps.has_field("crs") or not caps.has_field("geotransform") else caps.get_string("geotransform")
         t = [float(word) for word in transform.split()] if transform else None
         # the first row is the first line also where y falls from row to row, as in topo_ra.grd of GMTSAR
@@ -28,7 +34,7 @@ def read(path, size, scratch):
 
 
 def at(path, size, columns, lines, scratch):
-    """Returns: the heights at these places, bilinear, those of the border outside"""
+    """Returns: the heights at these places, bilinear, those of the border outside; NaN where one that counts is"""
     np = library.numpy()
     values, origin, step = read(path, size, scratch)
     for axis, places in (1, columns), (0, lines):
@@ -38,5 +44,6 @@ def at(path, size, columns, lines, scratch):
         part = where - low
         high = np.minimum(low + 1, n - 1)
         part = part[None, :] if axis else part[:, None]
-        values = np.take(values, low, axis) * (1 - part) + np.take(values, high, axis) * part
+        first = np.take(values, low, axis)
+        values = np.where(part > 0, first + part * (np.take(values, high, axis) - first), first)  # NaN far away is none
     return values

@@ -41,10 +41,15 @@ def files_of(path):
     return list(dict.fromkeys(found))
 
 
+def find_led(path):
+    """Returns: the LED file that a PRM file names, in the working folder, or else beside it, as insarform; None of another file"""
+    names = names_in(path, r"^[ \t]*led_file[ \t]*=[ \t]*(\S+)")
+    return next((name if os.path.exists(name) else os.path.join(os.path.dirname(path), name) for name in names[-1:]), None)
+
+
 def led_of(path):
-    """Returns: the LED file that a PRM file names, where insarform finds it; none of another file"""
-    names = names_in(path, r"^\s*led_file\s*=\s*(\S+)")[-1:]
-    return [place for name in names for place in (os.path.join(os.path.dirname(path), name), name) if os.path.isfile(place)][:1]
+    """Returns: the LED file of an image, where there is one"""
+    return list(filter(os.path.isfile, filter(None, [find_led(path)])))
 
 
 def is_array(path):

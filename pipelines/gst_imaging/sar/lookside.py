@@ -17,7 +17,7 @@ def growth(reference, secondary, columns, line):
     np = library.numpy()
     points = Ground(reference, columns, [line], np.zeros((1, 2))).point[0]
     near = first_of(secondary)[1]
-    first, last = ((np.linalg.norm(secondary.orbit.nearest(point, secondary.time)[0] - point) - near) / secondary.step - column
+    first, last = ((np.linalg.norm(secondary.nearest(point, f"in {reference.path}")[0] - point) - near) / secondary.step - column
                    for point, column in zip(points, columns))
     return float(last - first)
 

@@ -7,7 +7,8 @@ import os
 import re
 
 from .. import library
-from ..command import UNREADABLE, Failure
+from ..command import NO_RESULT, UNREADABLE, Failure
+from .images import find_led
 from .prm import read_prm
 
 EQUATORIAL, POLAR = 6378137.0, 6356752.314245  # WGS 84
@@ -34,9 +35,10 @@ def interpolate(times, values, time):
 
 
 class Orbit:
-    """states: rows of seconds, x, y, z, vx, vy, vz, by time"""
+    """states: rows of seconds, x, y, z, vx, vy, vz, by time; year: of day 0 of their year, from which messages count, as insarform"""
 
-    def __init__(self, states):
+    def __init__(self, states, year):
+        self.year = year
         self.times, self.places, self.velocities = states[:, 0], states[:, 1:4], states[:, 4:7]
 
     def states(self):
@@ -47,15 +49,20 @@ class Orbit:
         """Returns: place and velocity"""
         return interpolate(self.times, self.places, time), interpolate(self.times, self.velocities, time)
 
-    def nearest(self, point, time):
-        """Returns: place and velocity where the velocity is at a right angle to the line to a point"""
+    def span(self):
+        return f"of {self.times[0] - self.year:.6f} to {self.times[-1] - self.year:.6f} s"
+
+    def nearest(self, point):
+        """Returns: place and velocity where the velocity is at a right angle to the line to a point; None where the states do not pass it"""
+        np = library.numpy()
+        time = self.times[np.argmin(np.linalg.norm(self.places - point, axis=1))]
         for _ in range(20):
             place, velocity = self.at(time)
             step = (point - place) @ velocity / (velocity @ velocity)
-            time += step
-            if abs(step) < 1e-9:
-                break
-        return self.at(time)
+            if abs(step) < 1e-6:  # times since 1970 have steps of 2.4e-7 s
+                return place, velocity
+            time = min(max(time + step, self.times[0]), self.times[-1])
+        return None
 
 
 def read_led(path):
@@ -69,7 +76,7 @@ def read_led(path):
             raise ValueError("at least 4 states of 9 numbers, by time, are needed")
     except ValueError as error:
         raise Failure(UNREADABLE, f"{path} is no LED file of GMTSAR: {error}.") from error
-    return Orbit(states)
+    return Orbit(states, seconds_of(int(rows[0][0]), 0))
 
 
 def seconds_of(year, day):
@@ -97,7 +104,9 @@ class Image:
             self.size = int(columns), int(float(found["num_valid_az"]) * float(found.get("num_patches", 1))) if "num_valid_az" in found else int(lines)
             self.found, self.rate, self.step, self.near, self.start = found, rate, step, first, start
             self.is_right = found.get("lookdir", "R").upper().startswith("R")
-            self.wavelength, self.led = float(found.get("radar_wavelength", "inf")), os.path.join(os.path.dirname(path), found["led_file"])
+            self.wavelength, self.led = float(found.get("radar_wavelength", "inf")), find_led(path)
+            if self.led is None:
+                raise KeyError("led_file")
         except (KeyError, ValueError) as error:
             raise Failure(UNREADABLE, f"{path} has no {error}: a stack needs SC_clock_start, PRF, near_range, num_rng_bins, rng_samp_rate,"
                                       " num_lines and led_file.") from None
@@ -117,10 +126,28 @@ class Image:
             raise Failure(UNREADABLE, f"The clock of {self.path} is {away:.0f} s outside of the state vectors of {self.led}. Is SC_clock_start or "
                                       "clock_start, or the LED file, that of another day?")
 
+    def at(self, time, line):
+        """Returns: place and velocity at the time of a line. Fails outside of the state vectors, as insarform"""
+        if not self.orbit.times[0] <= time <= self.orbit.times[-1]:
+            raise Failure(NO_RESULT, f"Line {line:.10g} of {self.path} is of the time {time - self.orbit.year:.6f} s, and its state vectors are "
+                                     f"{self.orbit.span()}. Take a longer orbit.")
+        return self.orbit.at(time)
+
+    def at_middle(self):
+        return self.at(self.time, (self.time - self.start) * self.rate)
+
+    def nearest(self, point, where):
+        """Returns: place and velocity where the image sees a point. where: the point is, for the message. Fails as at()"""
+        found = self.orbit.nearest(point)
+        if found is None:
+            raise Failure(NO_RESULT, f"The state vectors of {self.path}, {self.orbit.span()}, do not pass what is {where}. Take a longer orbit, or "
+                                     "that of the same track.")
+        return found
+
     def point(self):
         """Returns: the place on the ellipsoid in the middle of the image"""
         np = library.numpy()
-        place, velocity = self.orbit.at(self.time)
+        place, velocity = self.at_middle()
         along = velocity / np.linalg.norm(velocity)
         down = -place + (place @ along) * along
         down /= np.linalg.norm(down)
@@ -138,8 +165,8 @@ def perpendicular(reference, other):
     """Returns: the perpendicular baseline in m. It is positive where the other image looks more steeply"""
     np = library.numpy()
     point = reference.point()
-    place, velocity = reference.orbit.at(reference.time)
-    baseline = other.orbit.nearest(point, other.time)[0] - place
+    place, velocity = reference.at_middle()
+    baseline = other.nearest(point, f"in the middle of {reference.path}")[0] - place
     sight = (point - place) / np.linalg.norm(point - place)
     across = np.cross(sight, velocity / np.linalg.norm(velocity)) * (1 if reference.is_right else -1)
     return float(baseline @ across)
@@ -149,7 +176,7 @@ def incidence(image):
     """Returns: the angle between the line of sight and the vertical of the ellipsoid in the middle of the image, in rad"""
     np = library.numpy()
     point = image.point()
-    sight, up = image.orbit.at(image.time)[0] - point, point / np.array([EQUATORIAL, EQUATORIAL, POLAR]) ** 2
+    sight, up = image.at_middle()[0] - point, point / np.array([EQUATORIAL, EQUATORIAL, POLAR]) ** 2
     return math.acos(sight @ up / np.linalg.norm(sight) / np.linalg.norm(up))
 
 

@@ -9,6 +9,7 @@ import math
 from .. import library, play
 from ..command import NO_RESULT, UNREADABLE, Failure
 from . import ground
+from .heights import without_no_data
 from .images import Image, read_real
 from .orbit import EQUATORIAL, POLAR
 
@@ -32,7 +33,7 @@ class Dem:
         if image.is_complex or not t or t[2] or t[4] or not crs or not crs.startswith("GEOGCRS") and not crs.startswith("GEOGCS"):
             raise Failure(UNREADABLE, f'"{path}" is no DEM in longitude and latitude. gdalwarp -t_srs EPSG:4326 makes one of any raster with a'
                                       " reference system.")
-        self.values = read_real(image, scratch)
+        self.values = without_no_data(read_real(image, scratch), caps)
         self.x, self.y = (t[i] + (np.arange(n) + 0.5) * t[i + k] for i, k, n in ((0, 1, image.width), (3, 2, len(self.values))))
 
     def crop(self, west, east, south, north):
@@ -77,7 +78,7 @@ class View:
         self.image = image
         self.start, self.near = ground.first_of(image)
         length = image.size[1] / image.rate
-        times = np.linspace(self.start - 0.3 * length - 1, self.start + 1.3 * length + 1, NODES)
+        times = np.linspace(*np.clip((self.start - 0.3 * length - 1, self.start + 1.3 * length + 1), *image.orbit.times[[0, -1]]), NODES)
         places = np.array([image.orbit.at(time)[0] for time in times])
         self.orbit = [np.polynomial.Chebyshev.fit(times - self.start, values, DEGREE) for values in places.T]
         self.speed = [part.deriv() for part in self.orbit]

@@ -3,6 +3,7 @@
 import math
 
 from .. import library
+from ..command import Failure
 from ..report import plots
 from . import field, heights, orbit
 
@@ -34,7 +35,11 @@ def add_coherence(made, options, summary):
 def add_baseline(made, pair, kind):
     """pair: the orbit.Images of reference and secondary; kind: the flattening"""
     reference, secondary = pair
-    baseline, critical = orbit.perpendicular(reference, secondary), orbit.critical(reference)
+    try:
+        baseline, critical = orbit.perpendicular(reference, secondary), orbit.critical(reference)
+    except Failure as error:  # insarform needs no orbit where fringes are measured
+        made.warn(str(error))
+        return
     made.report.figure("perpendicular baseline", baseline, "m",
                        about=f"positive where the secondary looks more steeply; from {critical:.0f} m on flat ground is noise")
     made.report.figure("height of a fringe", orbit.height_of_a_fringe(reference, baseline), "m",
