@@ -79,7 +79,7 @@ class FlatFields:
         white = self.raw.integers(np, self.white[i])
         if white.shape != values.shape:
             raise Failure(UNREADABLE, f"{self.white[i]} is {list(white.shape)} and {path} {list(values.shape)}: they have to be of one kind.")
-        below = np.maximum(self.linear(white) - dark, 0)
+        below = np.maximum(self.linear(white, self.white[i]) - dark, 0)
         self.measure(np, i, white, below)
         plane = sheet(np, vector, mean, values.shape[:2], self.mm) * np.ones(values.shape[:2])
         if values.ndim == 3:
@@ -87,14 +87,14 @@ class FlatFields:
         else:
             plane = plane * intensity.mean()
         with np.errstate(divide="ignore", invalid="ignore"):
-            lit = np.where(below > 1e-4, np.maximum(self.linear(values) - dark, 0) / below * plane, 0)
+            lit = np.where(below > 1e-4, np.maximum(self.linear(values, path) - dark, 0) / below * plane, 0)
         return np.where(clipped, 65535, np.rint(np.clip(65535 * lit, 0, 65534))).astype(np.uint16)
 
     def playable(self, np, made):
         chosen = [i for i, _path in self.photos.pairs]
         vectors, mean = self.photos.lights.values(np, chosen)[0], self.photos.lights.mean_distance(np, chosen)
         intensities = self.photos.read_intensities(np, chosen)
-        dark = self.linear(self.raw.integers(np, self.photos.dark)) if self.photos.dark else 0
+        dark = self.linear(self.raw.integers(np, self.photos.dark), self.photos.dark) if self.photos.dark else 0
         self.unmeasured, self.worst = None, (0, "")
         for i in range(len(chosen)):
             np.save(made.path(f"picture{i}.npy"), self.divide(np, i, dark, vectors[i], mean, intensities[i]))

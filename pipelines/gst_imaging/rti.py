@@ -41,7 +41,7 @@ class Pictures:
 
     def linear(self, path):
         np = self.np
-        values = self.photos.make_linear(self.photos.samples.integers(np, path))
+        values = self.photos.make_linear(self.photos.samples.integers(np, path), path)
         return values if values.ndim == 3 else np.repeat(values[..., None], 3, 2)
 
     def __iter__(self):

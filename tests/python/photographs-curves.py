@@ -3,13 +3,14 @@
 import os
 import struct
 import unittest
+import zlib
 
 import numpy as np
 
-from photographscene import PNG, Photographs, photograph
+from photographscene import HEIGHT, PNG, WIDTH, Photographs, photograph
 from support import main
 
-from gst_imaging import profiles
+from gst_imaging import chart, photographs, profiles
 
 
 def icc(tags):
@@ -35,6 +36,72 @@ def write_tiff(path, values, profile):
 
 
 class Curves(Photographs):
+    def save_curved(self, name, linear, gamma=2.2):
+        """Linear values from 0 to 1 as RGB of 16 bits that tell their gamma."""
+        self.save(name, np.rint(65535 * (linear if np.ndim(linear) == 3 else np.dstack([linear] * 3)) ** (1 / gamma)).astype(np.uint16))
+        chunk = b"gAMA" + round(1e5 / gamma).to_bytes(4, "big")
+        with open(self.path(name), "r+b") as file:
+            plain = file.read()
+            file.seek(33)
+            file.write((4).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big") + plain[33:])
+
+    @PNG
+    def test_a_white_sheet_has_a_curve_of_its_own(self):
+        """Sheets of gamma 2.2 beside linear photographs, and the reverse, less a dark frame of the other curve."""
+        spot = np.linspace(0.8, 0.25, WIDTH) * np.ones((HEIGHT, 1))
+        self.write_lp("lights.lp")
+        for name, own, other in ("linear", 1, 2.2), ("curved", 2.2, 1):
+            for i, light in enumerate(self.lights):
+                self.save_curved(f"{name}/IMG_{i + 1}.png", 0.05 + 0.9 * spot * photograph(light, self.normals, self.albedo), own)
+                self.save_curved(f"{name}-white/IMG_{i + 1}.png", 0.05 + 0.9 * spot * light[2], other)
+            self.save_curved(f"{name}-dark.png", np.full((HEIGHT, WIDTH), 0.05), other)
+            words = ["photostereo", name, "lights.lp", "--dark", f"{name}-dark.png", "--white"]
+            self.gst_imaging(*words, f"{name}-white", "-o", f"{name}-out", "--rti")
+            self.assertLess(self.error(f"{name}-out")[0], 0.05)
+            albedo = photographs.read(self.path(f"{name}-out/albedo.png"))[..., 0] / 65535
+            self.assertLess(np.abs(albedo / self.albedo - 1)[self.inside].max(), 0.005)
+            self.gst_imaging(*words, f"{name}-white", "-o", f"{name}-given", "--gamma", "1")  # holds for all
+            self.assertGreater(self.error(f"{name}-given")[0], 1)
+
+    @PNG
+    def test_frames_of_another_curve_are_refused(self):
+        """The element has one curve."""
+        self.take()
+        self.write_lp("lights.lp")
+        self.save_curved("frame.png", np.full((HEIGHT, WIDTH), 0.5))
+        for role in "dark", "white":
+            words = ["photostereo", "photos", "lights.lp", "-o", role, f"--{role}", "frame.png"]
+            _out, err = self.gst_imaging(*words, code=2)
+            self.assertIn("frame.png has a gamma of 2.2, and the photographs have a gamma of 1", err)
+            self.assertEqual(err.count("\n"), 1)
+            self.gst_imaging(*words, "--gamma", "1")
+
+    @PNG
+    def test_a_sheet_that_does_not_tell_its_curve(self):
+        for i, light in enumerate(self.lights):
+            self.save_curved(f"photos/IMG_{i + 1}.png", 0.7 * photograph(light, self.normals, self.albedo))
+            self.save(f"white/IMG_{i + 1}.png", np.full((HEIGHT, WIDTH, 3), np.rint(200 * light[2]), np.uint8))
+        self.write_lp("lights.lp")
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--white", "white")
+        self.assertIn("IMG_1.png has 8 bits and does not say what they mean", err)
+        self.assertEqual(err.count("does not say"), 1)
+
+    @PNG
+    def test_a_chart_has_a_curve_of_its_own(self):
+        true = np.array([0.5, 0.2, 0.1])
+        for i, light in enumerate(self.lights):
+            self.save(f"photos/IMG_{i + 1}.png", np.rint(65535 * np.maximum(self.normals @ light, 0)[..., None] * true).astype(np.uint16))
+        picture = np.full((HEIGHT, WIDTH, 3), 0.05)
+        patches = chart.linear(np, chart.SRGB).reshape(4, 6, 3)
+        for row in range(4):
+            for column in range(6):
+                picture[15 + 14 * row:26 + 14 * row, 12 + 14 * column:23 + 14 * column] = 0.9 * patches[row, column]
+        self.save_curved("chart.png", picture)
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--chart", "chart.png")
+        albedo = photographs.read(self.path("out/albedo.png"))[self.inside][:, :3].mean(0)
+        self.assertLess(np.abs(albedo / albedo[0] - true / true[0]).max(), 1e-3)
+
     @unittest.skipUnless("tiff" in os.environ["FORMATS"].split(), "built without tiff")
     def test_the_curve_of_a_colour_profile(self):
         """In TIFF files as a RAW developer writes them, a table of sRGB; then a profile without curves, and 8 bits that say nothing."""

@@ -189,12 +189,13 @@ class Set:
                       " --mm-per-pixel, --scale-ruler or --chart-mm.")
         if options.white and not self.white:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
+        self.check_curves(options, made)
 
     def choose_curve(self, options, made):
         """Sets what makes samples linear: as it is given, or as the files say."""
-        self.is_curve_guessed = False
+        self.is_curve_guessed, self.given_curve = False, None
         if options.gamma is not None or options.curve != "gamma":
-            self.curve, self.gamma = options.curve, 1 if options.gamma is None else options.gamma
+            self.curve, self.gamma = self.given_curve = options.curve, 1 if options.gamma is None else options.gamma
             return
         told = {photographs.told_curve(path) or ("gamma", 1): path for _i, path in reversed(self.pairs)}
         if len(told) > 1:
@@ -211,6 +212,23 @@ class Set:
         else:
             self.is_curve_guessed = photographs.is_silent(path)
 
+    def curve_of(self, path):
+        """Returns: what makes the samples of a photograph or of a frame beside them linear, as it is given, or as its file says"""
+        return self.given_curve or photographs.told_curve(path) or ("gamma", 1)
+
+    def check_curves(self, options, made):
+        """Of the files beside the photographs; photostereo has one curve for these and its frames, sheets are made linear here."""
+        photos, frames = (self.curve, self.gamma), [path for path in (self.dark, self.white) if path]
+        other = None if self.sheets else next((path for path in frames if self.curve_of(path) != photos), None)
+        if other:
+            raise Failure(WRONG_USE, f"{other} has {in_words(*self.curve_of(other))}, and the photographs have {in_words(*photos)}: all have to have one"
+                                     " curve. Take it as the photographs, or give --gamma or --curve for all.")
+        beside = [*frames, *([options.chart] if options.chart else []), *(self.sheets.white if self.sheets else [])]
+        doubts = [] if self.given_curve else [photographs.doubt_of_curve(path) for path in beside if self.curve_of(path) != photos]
+        doubt = next(filter(None, doubts), None)
+        if doubt:
+            made.warn(doubt)
+
     def take(self, pairs):
         """Sets which photographs are used, and under which lights."""
         if len(pairs) < 3:
@@ -225,19 +243,19 @@ class Set:
         self.take([pair for pair in self.pairs if pair[1] in good])
         return len(good) < n
 
-    def make_linear(self, values):
-        """u8 or u16 to what photostereo makes of them: 1 is full scale"""
-        np = library.numpy()
+    def make_linear(self, values, path):
+        """u8 or u16 of a file to what photostereo makes of them: 1 is full scale"""
+        np, (curve, gamma) = library.numpy(), self.curve_of(path)
         part = values[..., :3] if values.ndim == 3 else values
         part = part.astype(np.float32) / np.iinfo(values.dtype).max
-        return chart.linear(np, 255 * part).astype(np.float32) if self.curve == "srgb" else part ** np.float32(self.gamma)
+        return chart.linear(np, 255 * part).astype(np.float32) if curve == "srgb" else part ** np.float32(gamma)
 
     def read_chart(self, np, path):
         """Returns: its picture, linear [height, width, 3]"""
         picture = self.samples.integers(np, path)
         if picture.ndim != 3:
             raise Failure(UNREADABLE, f"{path} has to have colours for --chart.")
-        return self.make_linear(picture)
+        return self.make_linear(picture, path)
 
     def chart_corners(self, np, options):
         """Returns: middles of the corner patches [4, 2], in pixels of the photographs"""
