@@ -98,6 +98,7 @@ class FlatFields:
         self.unmeasured, self.worst = None, (0, "")
         for i in range(len(chosen)):
             np.save(made.path(f"picture{i}.npy"), self.divide(np, i, dark, vectors[i], mean, intensities[i]))
+        self.raw.tell(made)
         made.report.fact("white sheets", f"{len(chosen)}, one for each light; an albedo of 1 is that of the sheet")
         return [made.path(f"picture{i}.npy") for i in range(len(chosen))]
 

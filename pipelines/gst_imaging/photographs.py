@@ -9,6 +9,7 @@ from . import library, profiles
 from .command import UNREADABLE, WRONG_USE, Failure
 
 CURL_BLOCK, FEWEST_BLOCKS = 4, 20  # pixels, whose noise is averaged; blocks
+BRIGHT, FAINT = 99.9, 0.01  # percentile of the samples, and the part of full scale below which it is too dark
 BESIDE = "mask", "dark", "white"  # files that are found by their name
 
 
@@ -397,30 +398,51 @@ def read(path):
 class Samples:
     """Pictures that no video holds as they are: other types than u8 and u16 are scaled to u16, and all are turned upright."""
 
-    def __init__(self, paths):
+    def __init__(self, paths, unknown_is_clipped=False):
+        """unknown_is_clipped: what is no number (NaN) is full scale, which photostereo leaves out; else it is black"""
         self.paths, kinds = paths, {library.Arrays().kind(path)[0] for path in paths}
         self.is_scaled = not kinds <= {"u8", "u16"}
         self.are_plain = not self.is_scaled and all(orientation(path) == 1 and path.isprintable() for path in paths)  # as a pipeline holds them
-        self.largest = None
+        self.largest, self.unknown_is_clipped, self.doubts = None, unknown_is_clipped, []
 
     def find_largest(self, np):
         """Sets what becomes 65535: 1 of floats that stay below it, else the largest sample of all pictures."""
-        largest = 0
+        parts = []
         for path in self.paths:
             values = read(path)
             if values.dtype.kind not in "fiu":
                 raise Failure(UNREADABLE, f"{path} has samples of {values.dtype}: pictures have whole or real numbers.")
-            largest = max(largest, float(np.max(values, where=np.isfinite(values), initial=0)))
-        self.largest = 1.0 if values.dtype.kind == "f" and largest <= 1 else largest
+            finite = np.append(values[np.isfinite(values)], 0)
+            parts.append((float(finite.max()), float(np.percentile(finite, BRIGHT)), np.isnan(values).mean(), (values < 0).mean()))
+        largest, bright, unknown, negative = np.array(parts).T
+        self.largest = 1.0 if values.dtype.kind == "f" and largest.max() <= 1 else float(largest.max())
+        black = "become black. If the files have an offset, add a constant to all photographs and the dark frame, so that no sample is negative."
+        for shares, what in ((unknown, f"are no numbers (NaN), and count as {'clipped' if self.unknown_is_clipped else 'black'}."),
+                             (negative, f"are negative, and {black}")):
+            if shares.any():
+                self.doubts.append(f"{100 * shares.mean():.2g} % of the samples of the photographs, {100 * shares.max():.2g} % of those of"
+                                   f" {os.path.basename(self.paths[shares.argmax()])}, {what}")
+        if self.largest > 1 and np.median(bright) < FAINT * self.largest:
+            self.doubts.append(f"The largest sample of {os.path.basename(self.paths[largest.argmax()])} is {self.largest:g}, which becomes full scale, and"
+                               f" {BRIGHT} % of the samples of most photographs are below {np.median(bright):.3g}, so that they are dark. Set hot or damaged pixels"
+                               " to the values beside them, or leave out the photograph.")
+
+    def tell(self, made):
+        """What was found on scaling."""
+        for doubt in self.doubts:
+            made.warn(doubt)
+        if self.largest is not None:
+            made.report.fact("full scale", f"{self.largest:g}, the sample that becomes 65535")
 
     def convert(self, np, path):
-        """Returns: u8 or u16. What is no number, and what is negative, is black."""
+        """Returns: u8 or u16. What is negative is black."""
         values = read(path)
         if values.dtype in (np.uint8, np.uint16) or not self.is_scaled:
             return values
         if self.largest is None:
             self.find_largest(np)
-        scaled = np.nan_to_num(values.astype(float), nan=0, posinf=self.largest) * (65535 / (self.largest or 1))
+        unknown = self.largest if self.unknown_is_clipped else 0
+        scaled = np.nan_to_num(values.astype(float), nan=unknown, posinf=self.largest) * (65535 / (self.largest or 1))
         return np.rint(np.clip(scaled, 0, 65535)).astype(np.uint16)
 
     def integers(self, np, path):
@@ -440,8 +462,7 @@ class Samples:
             made.warn(doubt)
         for i, path in enumerate(self.paths):
             np.save(made.path(f"picture{i}.npy"), np.ascontiguousarray(self.convert(np, path)))
-        if self.largest is not None:
-            made.report.fact("full scale", f"{self.largest:g}, the sample that becomes 65535")
+        self.tell(made)
         return [made.path(f"picture{i}.npy") for i in range(len(self.paths))]
 
     def remove(self, made):

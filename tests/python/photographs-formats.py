@@ -50,7 +50,7 @@ class Formats(Photographs):
 
     def solve(self, form, at_most=0.1, mask=None, code=0):
         self.write_lp("lights.lp", naming="IMG_{}." + form)
-        out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", *(("--mask", mask) if mask else ()), code=code)
+        out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--overwrite", *(("--mask", mask) if mask else ()), code=code)
         if not code:
             self.assertEqual(self.result("out")["size"], [WIDTH, HEIGHT], err)
             self.assertLess(self.error("out")[0], at_most, err)
@@ -81,6 +81,37 @@ class Formats(Photographs):
             self.save("mask.fits", self.inside.astype(np.uint8))
             self.solve("fits", mask="mask.fits")
             shutil.rmtree(self.path("out"))
+
+    def take_floats(self, change):
+        """change: of each photograph from 0 to 1, by its number"""
+        for i, shown in enumerate(self.shown()):
+            self.save(f"photos/IMG_{i + 1}.npy", change(i, np.dstack([shown] * 3)).astype("f4"))
+
+    def test_floats_that_are_no_numbers_count_as_clipped(self):
+        def change(i, shown):
+            return np.where(np.random.default_rng(i).uniform(size=shown.shape) < 0.02 * (1 + (i == 4)), np.nan, shown)
+
+        self.take_floats(change)
+        told = self.solve("npy")
+        self.assertRegex(told, r"2\.\d % of the samples of the photographs, [34].* % of those of IMG_5.npy, are no numbers \(NaN\), and count as clipped")
+
+    def test_negative_samples_are_told(self):
+        self.take_floats(lambda i, shown: shown - 0.05 * (i == 2))
+        self.assertRegex(self.solve("npy", 2), r"% of those of IMG_3.npy, are negative, and become black\. If the files have an offset, add a constant")
+        self.take_floats(lambda _i, shown: np.rint(100 * shown))
+        self.assertNotIn("are negative", self.solve("npy", 2))
+
+    def test_a_sample_that_sets_full_scale_is_told(self):
+        for value, rows, code in (500, slice(40, 41), 0), (1e30, slice(None), 1):
+            def change(i, shown):
+                shown[rows, 50] = np.where(i == 3, value, shown[rows, 50])
+                return shown
+
+            self.take_floats(change)
+            told = self.solve("npy", 2, code=code)
+            self.assertIn(f"The largest sample of IMG_4.npy is {value:g}, which becomes full scale, and 99.9 % of the samples of most photographs are below", told)
+        self.take_floats(lambda i, shown: 500 * shown)
+        self.assertNotIn("full scale", self.solve("npy"))
 
     def write_dng(self, path, shown):
         """A mosaic RG/GB of 16 bits as a camera gives it: black is 512, red and blue are half as strong as green."""

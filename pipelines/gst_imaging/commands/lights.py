@@ -375,7 +375,9 @@ def with_intensities(np, made, options, files, lights, size):
     surface = (lamps.Card(np, vectors, mean, size, mm) if options.card
                else lamps.Sphere(np, vectors, mean, size, mm, options.matte_sphere, camera_of(np, options, size)))
     gamma = min(photographs.gamma_of(path) for path in shown) if options.gamma is None else options.gamma
-    intensities, left = lamps.measure(np, surface, shown, photographs.Samples(shown), gamma)
+    samples = photographs.Samples(shown)
+    intensities, left = lamps.measure(np, surface, shown, samples, gamma)
+    samples.tell(made)
     show_intensities(np, made, surface, intensities, left, files)
     return [{**light, "intensity": [float(value) for value in colours]} for light, colours in zip(lights, intensities)]
 

@@ -233,7 +233,7 @@ class Set:
         """Sets which photographs are used, and under which lights."""
         if len(pairs) < 3:
             raise Failure(UNREADABLE, f"{self.folder} has {len(pairs)} pictures with a light; at least 3 are needed.")
-        self.pairs, self.samples = pairs, photographs.Samples([path for _i, path in pairs])
+        self.pairs, self.samples = pairs, photographs.Samples([path for _i, path in pairs], unknown_is_clipped=True)
         if self.sheets:
             self.sheets.take(self)
 
