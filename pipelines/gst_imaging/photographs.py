@@ -10,6 +10,7 @@ from .command import UNREADABLE, WRONG_USE, Failure
 
 CURL_BLOCK, FEWEST_BLOCKS = 4, 20  # pixels, whose noise is averaged; blocks
 BRIGHT, FAINT = 99.9, 0.01  # percentile of the samples, and the part of full scale below which it is too dark
+OF_EACH_LIGHT = "directions", "positionsSphere", "positions3d", "ledAdjust", "images"  # arrays of a .dome file
 BESIDE = "mask", "dark", "white"  # files that are found by their name
 
 
@@ -181,11 +182,20 @@ class Lights:
                 self.lines = [" ".join(map(repr, [*vector, *colour])) for vector, colour in zip(self.vectors, self.colours)]
                 return
             keys = {"spherical": "positionsSphere", "lights3d": "positions3d"}
+            self.check_arrays(read)
             self.form, self.dome, self.lines = "dome", read, read[keys.get(read.get("lightConfiguration"), "directions")]
-            names = [image.get("filename", "") if isinstance(image, dict) else str(image) for image in read.get("images") or []]
+            names = [image.get("filename") if isinstance(image, dict) else image for image in read.get("images") or []]
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise Failure(UNREADABLE, f"{self.path} is no .dome file, and none of AliceVision: {type(error).__name__}: {error}.") from error
+        nameless = next((i for i, name in enumerate(names) if not isinstance(name, str)), None)
+        if nameless is not None:
+            raise Failure(UNREADABLE, f'{self.path}, image {nameless + 1} of "images" has no name: it has to be text, or an entry with the text "filename".')
         self.names = [[name] for name in names] if len(names) == len(self.lines) else None
+
+    def check_arrays(self, dome):
+        wrong = next((key for key in OF_EACH_LIGHT if not isinstance(dome.get(key) or [], list)), None)
+        if wrong:
+            raise Failure(UNREADABLE, f'{self.path}: "{wrong}" has to be an array, with an entry for each light. Correct it, or take it out.')
 
     def take_lines(self, text):
         lines = [line for line in (separated(line.split("#")[0]) for line in text.split("\n")) if line]
@@ -220,10 +230,14 @@ class Lights:
         numbers = [line for line, _text in numbered_lines(self.path)][-len(self.lines):]
         return f"{self.path}, line {numbers[number]}"
 
-    def mm_per_pixel(self, width):
-        """Returns: of pictures this wide, where a .dome file has their width in mm; else None"""
+    def mm_per_pixel(self, width, warn):
+        """Returns: of pictures this wide, where a .dome file has their width in mm, and not 0; else None"""
         mm = self.dome.get("imageWidth") if self.form == "dome" else None
-        return float(mm) / width if isinstance(mm, (int, float)) and 0 < mm < float("inf") else None
+        if isinstance(mm, (int, float)) and not isinstance(mm, bool) and 0 < mm < float("inf"):
+            return float(mm) / width
+        if mm not in (None, 0) or mm is False:
+            warn(f'{os.path.basename(self.path)}: the "imageWidth" {json.dumps(mm)} is no number of mm above 0, and is not used. Correct it, or give --mm-per-pixel.')
+        return None
 
     def directions(self, np, chosen):
         """Returns: the same as vectors of length 1"""
@@ -234,7 +248,7 @@ class Lights:
         """Only the lights `chosen`, in their order."""
         if self.form == "dome":
             dome = dict(self.dome)
-            for key in "directions", "positionsSphere", "positions3d", "ledAdjust", "images":
+            for key in OF_EACH_LIGHT:
                 if len(dome.get(key) or []) == len(self.lines):
                     dome[key] = [dome[key][i] for i in chosen]
             text = json.dumps(dome)

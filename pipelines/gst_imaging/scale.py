@@ -62,7 +62,7 @@ def choose(np, photos, options, warn):
     if options.chart_mm:
         corners = photos.chart_corners(np, options)
         found.append(("--chart-mm", of_chart(np, corners, options.chart_mm, options.chart, warn)))
-    dome = photos.lights.mm_per_pixel(photos.size[1])
+    dome = photos.lights.mm_per_pixel(photos.size[1], warn) if options.mm_per_pixel is None else None
     if options.mm_per_pixel is not None:  # it is right where a .dome file is wrong
         found.insert(0, ("--mm-per-pixel", options.mm_per_pixel))
     elif dome is not None:
@@ -70,7 +70,7 @@ def choose(np, photos, options, warn):
     for name, mm in found[1:]:
         other, first = found[0]
         if abs(mm - first) > AGREE * first:
-            remedy = ("give one of them" if dome is None or options.mm_per_pixel is not None
+            remedy = ("give one of them" if dome is None
                       else "give the right one as --mm-per-pixel, alone")
             raise Failure(WRONG_USE, f"{other} gives {first:.5g} mm per pixel, and {name} {mm:.5g}: {remedy}.")
     return found[0][1] if found else None

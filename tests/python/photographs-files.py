@@ -266,6 +266,22 @@ class Files(Photographs):
         self.gst_imaging("photostereo", "bearPNG", "-o", "bear")
         self.assertLess(self.error("bear")[0], 0.1)
 
+    def test_entries_of_a_dome_file_that_are_wrong(self):
+        self.take()
+        dome = {"directions": [dict(zip("xyz", light)) for light in self.lights], "images": [f"IMG_{i + 1}.png" for i in range(LIGHTS)]}
+        for entry, code, sentence in (
+                ({"images": [{"filename": None}] * LIGHTS}, 3, 'rig.dome, image 1 of "images" has no name'),
+                ({"images": list(range(LIGHTS))}, 3, 'image 1 of "images" has no name'), ({"images": "abcdefghijklmnop"}, 3, '"images" has to be an array'),
+                ({"ledAdjust": 5}, 3, '"ledAdjust" has to be an array'), ({"positions3d": 7}, 3, '"positions3d" has to be an array'),
+                ({"imageWidth": "100"}, 0, 'the "imageWidth" "100" is no number of mm above 0'), ({"imageWidth": -5}, 0, '"imageWidth" -5 is no number'),
+                ({"imageWidth": [5]}, 0, '"imageWidth" [5] is no number'), ({"imageWidth": True}, 0, '"imageWidth" true is no number'),
+                ({"imageWidth": 0, "ledAdjust": None}, 0, "")):
+            with open(self.path("rig.dome"), "w", encoding="utf-8") as file:
+                json.dump({**dome, **entry}, file)
+            _out, err = self.gst_imaging("photostereo", "photos", "rig.dome", "-o", "out", "--overwrite", code=code)
+            self.assertIn(sentence, err)
+            self.assertEqual(err.count("\n"), bool(sentence), err)
+
     def take_jpeg(self, folder, told):
         """Photographs of a camera on its side, and what EXIF tells of each."""
         os.mkdir(self.path(folder))
