@@ -375,11 +375,17 @@ def same_kind(pairs, warn):
 
 
 def check_channels(path, shape):
-    """Fails for what no video holds, and for an animation."""
+    """Fails for what no video holds, for samples that are neither grey nor RGB, and for an animation."""
     if shape[2:] == (2,):
         raise Failure(UNREADABLE, f"{path} is grey with alpha. Save it without alpha.")
     if shape[2:] == (4,) and path.lower().endswith((".jpg", ".jpeg", ".jpe")):
         raise Failure(UNREADABLE, f"{path} is CMYK. Save it as RGB.")
+    if path.lower().endswith((".tif", ".tiff")):
+        colours = dict(library.Arrays().cards_of(path)).get("PhotometricInterpretation")
+        if colours == "WhiteIsZero":
+            raise Failure(UNREADABLE, f"{path} is a negative, whose 0 is white (WhiteIsZero). Save it so that 0 is black.")
+        if colours:
+            raise Failure(UNREADABLE, f"{path} is {colours}. Save it as RGB.")
     with open(path, "rb") as file:
         head = file.read(1 << 16)
     if head.startswith(b"\x89PNG") and b"acTL" in head.split(b"IDAT")[0]:

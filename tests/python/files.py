@@ -469,6 +469,16 @@ class Tiff(Case):
                 self.assertEqual((int(file.pages[0].photometric), "WhiteIsZero" in file.pages[0].description), (0, False))
                 self.assert_equal(file.asarray(), array)
 
+    def test_lab_is_not_written_as_rgb(self):
+        array = noise("u2", 4, 5, 3)
+        tifffile.imwrite(self.path("a.tif"), array, photometric="cielab")
+        self.assert_equal(self.load(self.path("a.tif")), array)
+        self.assertEqual(self.card(self.path("a.tif"), "PhotometricInterpretation"), "CIELab")
+        gst_imaging("convert", self.path("a.tif"), self.path("b.tif"))
+        with tifffile.TiffFile(self.path("b.tif")) as file:
+            self.assertNotEqual(file.pages[0].photometric, tifffile.PHOTOMETRIC.RGB)
+            self.assertIn("CIELab", file.pages[0].description)
+
     def test_a_palette_becomes_colours(self):
         for dtype, scale, kind in ("u1", 257, "u1"), ("u1", 256, "u1"), ("u1", 1, "u1"), ("u2", 257, "u1"), ("u1", None, "u2"):
             index = noise(dtype, 3, 20, 30)

@@ -66,6 +66,17 @@ class Formats(Photographs):
         tiff(self.path("photos/mask.tif"), np.rot90(self.inside * np.uint16(65535)), (274, 3, [6]))
         self.solve("tif", mask=self.path("photos/mask.tif"))
 
+    def test_tiff_that_is_neither_grey_nor_rgb(self):
+        self.need("tiff")
+        self.take()
+        self.write_lp("lights.lp")
+        for photometric, channels, sentence in (0, 1, "a negative, whose 0 is white"), (8, 3, "CIELab. Save it as RGB"), (5, 4, "CMYK. Save it as RGB"):
+            for i, shown in enumerate(self.shown()):
+                values = np.rint(65535 * shown).astype("<u2")
+                tiff(self.path(f"photos/IMG_{i + 1}.tif"), values if channels == 1 else np.dstack([values] * channels), (262, 3, [photometric]))
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--extension", "tif", code=3)
+            self.assertIn(f"IMG_16.tif is {sentence}", err)
+
     def test_floats_of_openexr(self):
         self.need("exr")
         for i, shown in enumerate(self.shown()):

@@ -389,6 +389,10 @@ find_colours (Reader *self)
 
   if (self->page.photometric == PHOTOMETRIC_MINISWHITE)
     return GST_IMAGING_FORMAT_WHITE;
+  if (self->page.photometric == PHOTOMETRIC_CIELAB ||
+      self->page.photometric == PHOTOMETRIC_ICCLAB ||
+      self->page.photometric == PHOTOMETRIC_ITULAB)
+    return "CIELab";
   if (self->page.photometric != PHOTOMETRIC_SEPARATED)
     return NULL;
   TIFFGetField (self->tiff.tiff, TIFFTAG_INKSET, &inks);
