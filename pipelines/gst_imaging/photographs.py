@@ -160,6 +160,15 @@ def separated(line):
     return line if re.search(r",\S", line) and re.search(r"\s", line) else line.replace(",", " ").strip()
 
 
+def check_name(path):
+    """Fails for a photograph whose name a line of an .lp file cannot have, as it would be read as another"""
+    name = os.path.basename(path)
+    words = separated(f"{name} 0 0 1".split("#")[0]).split()
+    if "\n" in name or stem(" ".join(words[:-3])) != stem(path):
+        raise Failure(UNREADABLE, f"The name {name!r} in {os.path.dirname(path)} cannot be in a light file, where a #, a quote, a semicolon, a tab, and spaces in front or"
+                                  " one after the other have a meaning of their own. Rename the photograph, also that of the object.")
+
+
 class Lights:
     """A light file: its lines as they are, and the name of the picture that each is for, where it has names."""
 

@@ -11,6 +11,7 @@ from photographscene import LIGHTS, PNG, Photographs, angle, directions
 from support import data, main
 
 from gst_imaging import lamps, mirrors, outline, photographs, pinhole
+from gst_imaging.commands.lights import write_lights
 
 
 class Lights(Photographs):
@@ -116,6 +117,24 @@ class Lights(Photographs):
             self.assertIn("radius of the sphere", text)
             self.assertIn("The sphere in each photograph", text)
             self.assertEqual([f"<small>IMG_{k + 1}.npy</small>" in text for k in range(LIGHTS)], [True] * LIGHTS)
+
+    def test_names_that_a_light_file_cannot_have(self):
+        self.mirror((101.5, 79), 70)
+        name = "sphere/IMG_3.npy"
+        for odd in "a#3.npy", "a  3.npy", "a\t3.npy", "a;3.npy", '"a"3.npy', " 3.npy", "a\n3.npy", "a\u00853.npy", "a, 3.npy":
+            os.rename(self.path(name), self.path(f"sphere/{odd}"))
+            name = f"sphere/{odd}"
+            _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", code=3)
+            self.assertIn(f"The name {odd!r} in sphere cannot be in a light file", err)
+            self.assertEqual(err.count("\n"), 1)
+        for odd in "a,3.npy", "3,5.npy", "a 1 1 3.npy", "a\\3.npy", "\u00fc 3.npy", "3.npy", "'a' 3.npy", "M\udcfc.npy":
+            os.rename(self.path(name), self.path(f"sphere/{odd}"))
+            name = f"sphere/{odd}"
+            photographs.check_name(name)
+            lights = [{"x": 0.1, "y": 0.2, "z": 0.97, "intensity": [1, 1, 1]}] * 3
+            write_lights(self.path("lights.lp"), ["1.npy", name, "2.npy"], lights)
+            read = photographs.Lights(self.path("lights.lp"))
+            self.assertEqual(photographs.choose_one(read.names[1], {photographs.stem(name): [name]}), name)
 
     def test_two_photographs_under_one_lamp_are_named(self):
         self.mirror((101.5, 79), 70)

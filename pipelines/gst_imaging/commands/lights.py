@@ -422,6 +422,8 @@ def run(given):
         files, beside = photographs.files_of(folder, options.extension, made.warn)
         if not files:
             raise Failure(UNREADABLE, f"{folder} has no pictures.")
+        for path in files:
+            photographs.check_name(path)
         pairs, size = photographs.same_kind(list(enumerate(files)), made.warn)
         files, mask = [path for _i, path in pairs], options.mask or (None if options.sphere else photographs.only(beside, "mask", folder))
         for path in files:
