@@ -305,6 +305,15 @@ class Files(Photographs):
         self.assertLess(self.error("out")[0], 2)
 
     @unittest.skipUnless("jpeg" in os.environ["FORMATS"].split(), "built without jpeg")
+    def test_a_jpeg_mask_does_not_ring(self):
+        np.save(self.path("a.npy"), np.dstack([self.inside.astype(np.uint8) * 255] * 3))
+        launch("picturesrc", f"location={self.path('a.npy')}", "!", "videoconvert", "!", "jpegenc", "quality=85", "!",
+               "filesink", f"location={self.path('mask.jpg')}")
+        self.assertGreater((photographs.read(self.path("mask.jpg")) > 0).mean(), 1.02 * self.inside.mean())
+        mask = photographs.read_mask(np, self.path("mask.jpg"), (HEIGHT, WIDTH))
+        self.assertLess((mask != self.inside).mean(), 0.002)
+
+    @unittest.skipUnless("jpeg" in os.environ["FORMATS"].split(), "built without jpeg")
     def test_one_camera_has_one_orientation(self):
         """Photographs that EXIF turns otherwise: by half a turn, and by a quarter, mirrored ones too."""
         self.write_lp("lights.lp")
