@@ -466,6 +466,7 @@ class Samples:
     def convert(self, np, path):
         """Returns: u8 or u16. What is negative is black."""
         values = read(path)
+        check_channels(path, values.shape)  # also of sheets and frames
         if values.dtype in (np.uint8, np.uint16) or not self.is_scaled:
             return values
         if self.largest is None:

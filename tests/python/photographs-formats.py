@@ -76,6 +76,9 @@ class Formats(Photographs):
                 tiff(self.path(f"photos/IMG_{i + 1}.tif"), values if channels == 1 else np.dstack([values] * channels), (262, 3, [photometric]))
             _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--extension", "tif", code=3)
             self.assertIn(f"IMG_16.tif is {sentence}", err)
+            for frame in "--white", "--dark":
+                _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--extension", "png", frame, "photos/IMG_1.tif", code=3)
+                self.assertIn(f"IMG_1.tif is {sentence}", err)
 
     def test_floats_of_openexr(self):
         self.need("exr")
