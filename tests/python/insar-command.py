@@ -304,7 +304,7 @@ class Insar(unittest.TestCase):
     def test_prm_files_that_contradict_each_other(self):
         def told(**values):
             warnings = []
-            agreement.check(agreement.read([self.path("ref.PRM"), self.path(self.change("sec", **values))], True), warnings.append)
+            agreement.check(agreement.read([self.path("ref.PRM"), self.path(self.change("sec", **values))], True, warnings.append), warnings.append)
             return [sentence.split()[0] for sentence in warnings]
 
         self.assertEqual(told(), [])
@@ -370,7 +370,7 @@ class Insar(unittest.TestCase):
         mask = np.zeros((HEIGHT, WIDTH), np.uint8)
         mask[LOOKS // 2::LOOKS, LOOKS // 2::LOOKS] = 1
         np.save(self.path("middles.npy"), mask)
-        self.assertTrue(insar.read_mask(self.path("middles.npy"), dict(zip(("height", "width"), CELLS))).all())
+        self.assertTrue(insar.read_mask(self.path("middles.npy"), dict(zip(("height", "width"), CELLS)), self.folder).all())
 
     def places(self):
         """Latitude and longitude of each sample: turned, as of an orbit."""

@@ -250,7 +250,7 @@ def run(options):
         options.program = unwrap.find_snaphu() if options.unwrap else None
         paths = find_orbits(options, pair)
         is_gmtsar = paths and all(path.lower().endswith(".prm") for path in paths)
-        places = agreement.read(paths, kind in ("orbit", "dem")) if is_gmtsar else None
+        places = agreement.read(paths, kind in ("orbit", "dem"), made.warn) if is_gmtsar else None
         if places:
             agreement.check(places, made.warn)
         this.open(check_complex)

@@ -21,20 +21,26 @@ def check_led(path):
                                   "or correct led_file.")
 
 
-def read(paths, needed):
-    """paths: PRM files of reference and secondary; needed: fails where a LED file is missing, or a clock is of another day than its orbit.
+def read(paths, needed, warn):
+    """paths: PRM files of reference and secondary; needed: fails where a LED file is missing, or a clock is outside of its orbit.
     Returns: their orbit.Images; None where a file has less than these need, which insarform may do without"""
     try:
         for path in paths:
             check_led(path)
-        images = read_images(paths)
-        for image in images or []:
-            image.check_clock()
-        return images
     except Failure:
         if needed:
             raise
         return None
+    images = read_images(paths)
+    try:
+        for image in images or []:
+            image.check_clock()
+    except Failure as error:
+        if needed:
+            raise
+        warn(str(error))
+        return None
+    return images
 
 
 def read_images(paths):

@@ -13,6 +13,7 @@ from .prm import read_prm
 
 EQUATORIAL, POLAR = 6378137.0, 6356752.314245  # WGS 84
 LIGHT = 299792458.0
+HOUR = 3600  # s: state vectors of a scene span some minutes
 NODES = 8  # of the interpolation
 
 
@@ -121,10 +122,11 @@ class Image:
     def check_clock(self):
         """Fails where the orbit would be extrapolated, which gives places anywhere"""
         first, last = self.orbit.times[[0, -1]]
-        if not first <= self.time <= last:
-            away = max(first - self.time, self.time - last)
+        away = max(first - self.time, self.time - last)
+        if away > HOUR:
             raise Failure(UNREADABLE, f"The clock of {self.path} is {away:.0f} s outside of the state vectors of {self.led}. Is SC_clock_start or "
                                       "clock_start, or the LED file, that of another day?")
+        self.at_middle()
 
     def at(self, time, line):
         """Returns: place and velocity at the time of a line. Fails outside of the state vectors, as insarform"""
