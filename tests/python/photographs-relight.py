@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging relight: what the files of normals and albedo mean, as they and the results beside them say it."""
+import numpy as np
+
+from photographscene import PNG, Photographs, photograph
+from support import main
+
+from gst_imaging import photographs
+
+FROM_ABOVE = 90, 30
+
+
+@PNG
+class Relight(Photographs):
+    def setUp(self):
+        super().setUp()
+        azimuth, elevation = np.radians(FROM_ABOVE)
+        self.light = np.array([np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)])
+
+    def largest_error(self, *words, albedo):
+        """Of what relight shows with a linear gamma under the light from above"""
+        self.gst_imaging("relight", *words, "-o", "lit", "--overwrite", "--light", "{},{}".format(*FROM_ABOVE), "--diffuse", "1", "--gamma", "1")
+        shown = photographs.read(self.path("lit/lit000.png"))[..., 0] / 255
+        return np.abs(shown - photograph(self.light, self.normals, albedo))[self.inside].max()
+
+    def test_normals_whose_y_goes_down(self):
+        """A result says it in result.json; of files from elsewhere --y-axis says it."""
+        self.take()
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "ball", "--set", "y-axis=down")
+        self.assertLess(self.largest_error("ball", albedo=self.albedo), 0.01)
+        self.assertIn(("y-axis", "down"), [(setting["name"], setting["value"]) for setting in self.result("lit")["settings"]])
+        self.assertLess(self.largest_error("ball/normals.png", albedo=1), 0.01)
+        np.save(self.path("directx.npy"), (self.normals * [1, -1, 1]).astype(np.float32))
+        self.assertLess(self.largest_error("directx.npy", "--y-axis", "down", albedo=1), 0.01)
+        self.assertGreater(self.largest_error("directx.npy", albedo=1), 0.5)
+        np.save(self.path("ball/opengl.npy"), self.normals.astype(np.float32))  # not of that result
+        self.assertLess(self.largest_error("ball/opengl.npy", albedo=1), 0.01)
+
+
+main()
