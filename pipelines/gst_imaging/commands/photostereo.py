@@ -604,32 +604,49 @@ def check_options(given):
         raise Failure(WRONG_USE, "--chart-mm is the size of the chart: give its picture with --chart.")
     if given.stiffness is not None and given.integration != "bilateral":
         raise Failure(WRONG_USE, f"--stiffness is of --integration bilateral, not of {given.integration}.")
-    names = {word.split("=")[0] for word in METHODS.get(given.method, [])}
+    check_properties(given)
+
+
+def property_of(word):
+    """Returns: the name of a property as GLib has it, which takes _ for -"""
+    return word.split("=")[0].replace("_", "-")
+
+
+def check_properties(given):
+    """Fails for words of --set that no element takes, and for those that go around another option."""
+    names = {property_of(word) for word in METHODS.get(given.method, [])}
     for word in given.set:
-        name = word.split("=")[0]
+        name = property_of(word)
         if name in names:
             raise Failure(WRONG_USE, f"--set {word} and --method {given.method} set the same: leave one of them out.")
         if name in OWN:
             raise Failure(WRONG_USE, f"--set {word}: the command sets {name} itself{OWN[name]}.")
-    check_properties(given.set)
-
-
-def check_properties(words):
-    for word in words:
+        if name == "settings":
+            raise Failure(WRONG_USE, f"--set {word}: settings has several properties in it. Give each of them with a --set of its own.")
         if "=" not in word:
             raise Failure(WRONG_USE, f"--set {word}: it takes NAME=VALUE, as --set robust=huber.")
-        elements, name = ("photostereo", "normalintegrate"), word.split("=")[0]
+        elements = "photostereo", "normalintegrate"
         if not any(has_property(element, word) for element in elements):
             sentence = f'photostereo and normalintegrate have no property "{name}"'
             raise Failure(WRONG_USE, f"--set {word}: {sentence}{play.meant(library.gstreamer(), elements, sentence) or '.'}")
-    given = {word.split("=")[0] for word in words}
-    if len(given.intersection(LENS)) == 1:
+    if len({property_of(word) for word in given.set}.intersection(LENS)) == 1:
         raise Failure(WRONG_USE, "--set focal-length-mm and --set sensor-width-mm belong together: a camera needs both.")
+
+
+def settled(words):
+    """Returns: the words of --set as the elements take them, one for each property: the last of several, y-axis=down for y-axis=1"""
+    last = {property_of(word): word.partition("=")[2] for word in words}
+    for name, value in last.items():
+        element = play.parse(["photostereo" if has_property("photostereo", name) else "normalintegrate", f"{name}={value}"])
+        taken = play.text_of(element, name)[0] if play.what_it_takes(element, name) else None
+        last[name] = value if taken is None else taken  # of a text or a list
+    return [f"{name}={value}" for name, value in last.items()]
 
 
 def run(given):
     np = library.numpy()
     check_options(given)
+    given.set = settled(given.set)
     folders, lights = split(given.input)
 
     def work(folder, made):
