@@ -456,6 +456,7 @@ def tell(options, result):
         return
     missed = [figure["name"] for figure in result["figures"] if figure["met"] is False]
     state = "complete" if result["made"] else "was complete already (the same inputs and settings)"
+    state = "no result" if result.get("nothing") else state
     more = f", {len(result['warnings'])} warning{'s'[:len(result['warnings']) != 1]}" if result["warnings"] else ""
     more += f", beyond its limit: {', '.join(missed)}" if missed else ""
     unchecked = [figure["name"] for figure in result["figures"] if is_unchecked(figure)]

@@ -359,6 +359,15 @@ class Photostereo(Photographs):
             self.gst_imaging("photostereo", "photos", *words, "-o", f"out{i}", "--extension", "png", "--set", "update-interval=0")
             self.assertLess(self.error(f"out{i}")[0], 0.1)
 
+    def test_lights_behind_the_object_give_no_result(self):
+        self.take()
+        self.lights[:, 2] *= -1
+        self.write_lp("behind.lp")
+        for _ in range(2):  # also where the folder is there already
+            out, err = self.gst_imaging("photostereo", "photos", "behind.lp", "-o", "out", code=1)
+            self.assertIn("No pixel has a height: no normal has z above 0", err.splitlines()[-1])
+            self.assertRegex(out, "^out: no result, ")
+
     def test_stopped_in_the_middle_nothing_is_half_written(self):
         rng = np.random.default_rng(1)
         for i in range(LIGHTS):

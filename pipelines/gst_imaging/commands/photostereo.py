@@ -545,6 +545,8 @@ def show(np, photos, made, options, watch, quality):
     report.picture("Albedo", np.clip(shown, 0, 1) ** (1 / 2.2), {"name": "albedo^(1/2.2)", "unit": "", "axes": axes}, "albedo.png",
                    "Shown as on a screen; the file is linear.")
     height = photographs.read(made.path("height.tif")).reshape(photos.size)
+    if solved.any() and not np.isfinite(height).any():
+        made.nothing = "No pixel has a height: no normal has z above 0, or max-slope leaves none. Do the lights shine from behind the object (z below 0)?"
     report.picture("Height", height, {"name": "height", "unit": unit, "axes": axes}, "height.tif", colours="height")
     residual = np.where(solved, quality[..., 2], np.nan)
     report.picture("Residual", residual, {"name": "residual", "unit": "", "axes": axes}, colours="height", low=0,
