@@ -152,10 +152,6 @@ def as_frame(np, path, samples, to):
     return to
 
 
-def in_words(curve, gamma):
-    return "the curve of sRGB" if curve == "srgb" else f"a gamma of {gamma:g}"
-
-
 def without(pairs, names, folder):
     """Returns: the pairs of a light and a picture, but those of pictures with these names"""
     known = [os.path.basename(path) for _i, path in pairs]
@@ -199,12 +195,12 @@ class Set:
         told = {photographs.told_curve(path) or ("gamma", 1): path for _i, path in reversed(self.pairs)}
         if len(told) > 1:
             one, other = sorted(told, key=lambda curve: (-curve[1], curve))[:2]
-            raise Failure(WRONG_USE, f"{self.folder} has files of {in_words(*one)}, as JPEG and files with a profile, sRGB or gAMA have, and of"
-                                     f" {in_words(*other)}. --gamma or --curve says what all have, or --extension chooses one kind.")
+            raise Failure(WRONG_USE, f"{self.folder} has files of {shading.in_words(*one)}, as JPEG and files with a profile, sRGB or gAMA have, and of"
+                                     f" {shading.in_words(*other)}. --gamma or --curve says what all have, or --extension chooses one kind.")
         (self.curve, self.gamma), path = told.popitem()
         doubt = photographs.doubt_of_curve(path)
         if (self.curve, self.gamma) != ("gamma", 1) and not path.lower().endswith((".jpg", ".jpeg", ".jpe")):
-            made.warn(f"The files say (profile, sRGB, gAMA) that their samples have {in_words(self.curve, self.gamma)}, and are made linear by it."
+            made.warn(f"The files say (profile, sRGB, gAMA) that their samples have {shading.in_words(self.curve, self.gamma)}, and are made linear by it."
                       " --gamma 1 takes them as they are.")
         elif doubt:
             made.warn(doubt)
@@ -227,10 +223,7 @@ class Set:
 
     def make_linear(self, values):
         """u8 or u16 to what photostereo makes of them: 1 is full scale"""
-        np = library.numpy()
-        part = values[..., :3] if values.ndim == 3 else values
-        part = part.astype(np.float32) / np.iinfo(values.dtype).max
-        return chart.linear(np, 255 * part).astype(np.float32) if self.curve == "srgb" else part ** np.float32(self.gamma)
+        return shading.linear(library.numpy(), values, self.curve, self.gamma)
 
     def read_chart(self, np, path):
         """Returns: its picture, linear [height, width, 3]"""
@@ -587,7 +580,7 @@ def write_page(np, photos, made, options):
     maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
                     photographs.read(made.path("height.tif")).reshape(photos.size))
     web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, options.unit,
-              shading.strength(np, made.path("albedo.png")))
+              shading.strength(np, albedo))
     made.report.fact("page", "web/index.html")
 
 
