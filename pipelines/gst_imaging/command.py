@@ -274,6 +274,14 @@ def dispatch(name, arguments):
         return done.code
 
 
+def take_signals():
+    """Has stop() called for signals, also for one that came before and was blocked until here."""
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def main(arguments=None):
     """Returns: the exit code"""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -282,11 +290,9 @@ def main(arguments=None):
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: names of files may be of any bytes
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end when their reader has gone
-    for number in SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, stop)
     name, *rest = arguments or [""]
     try:
+        take_signals()
         code = dispatch(name, rest)
         flush()
         if received:  # and C code dropped the exception

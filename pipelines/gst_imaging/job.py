@@ -29,7 +29,7 @@ import time
 from . import library, play, publish
 from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, explain, say, whole, with_name
 from .progress import Progress
-from .publish import WORK, files_below, hidden, sync
+from .publish import WORK, each_file_below, files_below, hidden, sync
 from .report import Report
 from .report.page import is_unchecked
 
@@ -222,11 +222,11 @@ class Job:
             return
         if not os.path.isdir(self.target):
             raise Failure(NOT_WRITTEN, f"{self.target} is no folder. Choose another name for the result.")
-        found, result = files_below(self.target, WORK), read_result(self.target)
+        result = read_result(self.target)
         ours = {entry["name"] for entry in result["outputs"]} | {"result.json"} if result else set()
-        others = [name for name in found if name not in ours]
-        if others:
-            raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {others[0]}: nothing is"
+        other = next((name for name in each_file_below(self.target, WORK) if name not in ours), None)
+        if other:
+            raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {other}: nothing is"
                                        " written there. Choose a folder that is empty, or that does not exist.")
         inside = [path for path in (entry["path"] for entry in self.report.inputs)
                   if os.path.realpath(path).startswith(os.path.realpath(self.target) + os.sep)]
@@ -456,6 +456,7 @@ def tell(options, result):
         return
     missed = [figure["name"] for figure in result["figures"] if figure["met"] is False]
     state = "complete" if result["made"] else "was complete already (the same inputs and settings)"
+    state = "no result" if result.get("nothing") else state
     more = f", {len(result['warnings'])} warning{'s'[:len(result['warnings']) != 1]}" if result["warnings"] else ""
     more += f", beyond its limit: {', '.join(missed)}" if missed else ""
     unchecked = [figure["name"] for figure in result["figures"] if is_unchecked(figure)]

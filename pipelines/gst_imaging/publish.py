@@ -18,11 +18,16 @@ REPLACED = ".replaced"  # in WORK: the files of the old result, until all new on
 LAST = "result.json"  # says that the files beside it are whole: the first to go and the last to arrive
 
 
+def each_file_below(folder, without=None):
+    """Generates names of the files, but for those of a hidden folder. The first come at once, however many there are"""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if place != folder or name != without)
+        yield from (os.path.relpath(os.path.join(place, name), folder) for name in sorted(names))
+
+
 def files_below(folder, without=None):
-    """Returns: names of the files, but for those of a hidden folder"""
-    found = sorted(os.path.relpath(os.path.join(place, name), folder)
-                   for place, _folders, names in os.walk(folder) for name in names)
-    return [name for name in found if without is None or not name.startswith(without + os.sep)]
+    """Returns: the same names, in order"""
+    return sorted(each_file_below(folder, without))
 
 
 def sync(path):

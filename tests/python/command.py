@@ -112,6 +112,18 @@ class Signals(unittest.TestCase):
         self.assertIn("gst-imaging info: Stopped by SIGTERM.", done.stderr)
         self.assertNotIn("Traceback", done.stderr)
 
+    def test_while_python_starts(self):
+        """In a module of each of its steps: the interpreter's own, which only the script in pipelines/ waits for, and the command's."""
+        package = os.path.join(SOURCE, "pipelines")
+        for module, words, answer in (("sitecustomize", [os.path.join(package, "gst-imaging")], "gst-imaging info: Stopped by SIGINT.\n"),
+                                      ("argparse", [sys.executable, "-m", "gst_imaging"], "")):
+            with tempfile.TemporaryDirectory() as folder:
+                with open(os.path.join(folder, f"{module}.py"), "w", encoding="utf-8") as file:
+                    file.write("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+                done = subprocess.run([*words, "info"], capture_output=True, text=True, timeout=TIMEOUT,
+                                      env={**os.environ, "PYTHONPATH": f"{folder}:{package}"})
+            self.assertEqual((done.returncode, done.stderr), (-signal.SIGINT, answer), module)
+
     def test_while_the_commands_are_looked_up(self):
         self.run_python("names = command.names",
                         "command.names = lambda: os.kill(os.getpid(), signal.SIGTERM) or names()",

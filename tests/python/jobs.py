@@ -264,6 +264,18 @@ class Jobs(FolderCase):
                 self.assertEqual((self.text_of_result(target), self.hidden()), ("next", []), fails_at)
             self.assertIn("old", found)
 
+    def test_a_large_folder_of_others_is_refused_by_its_first_file(self):
+        """As /, of which all files were listed before."""
+        for i in range(20):
+            os.makedirs(self.path(f"large/{i:02}"))
+            with open(self.path(f"large/{i:02}/mine"), "w", encoding="utf-8"):
+                pass
+        options = types.SimpleNamespace(overwrite=True, argv=[], given={})
+        with unittest.mock.patch.object(os, "scandir", wraps=os.scandir) as listed, job.Job("trial", self.path("large"), "one", options) as made:
+            with self.assertRaisesRegex(Failure, "no part of a result, as 00/mine: nothing is written"):
+                made.check_target()
+        self.assertEqual(listed.call_count, 2)
+
     def test_a_result_of_a_stranger_removes_nothing_but_its_own_files(self):
         """Also where the files are replaced one by one, in the folder where we are."""
         os.mkdir(self.path("here"))

@@ -7,19 +7,10 @@ import zlib
 
 import numpy as np
 
-from photographscene import HEIGHT, PNG, WIDTH, Photographs, photograph
+from photographscene import HEIGHT, PNG, WIDTH, Photographs, icc, photograph
 from support import main
 
 from gst_imaging import chart, photographs, profiles
-
-
-def icc(tags):
-    """A profile with these tags, whose header is empty."""
-    places, at = b"", 132 + 12 * len(tags)
-    for name, value in tags.items():
-        places += struct.pack(">4sII", name, at, len(value))
-        at += len(value)
-    return bytes(128) + struct.pack(">I", len(tags)) + places + b"".join(tags.values())
 
 
 def write_tiff(path, values, profile):

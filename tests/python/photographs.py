@@ -5,11 +5,10 @@ import os
 import random
 import signal
 import time
-import zlib
 
 import numpy as np
 
-from photographscene import HEIGHT, LIGHTS, PNG, WIDTH, Photographs, angle, directions, photograph
+from photographscene import HEIGHT, LIGHTS, PNG, WIDTH, Photographs, add_chunk, angle, directions, photograph
 from support import TIMEOUT, launch, main
 
 from gst_imaging import photographs
@@ -253,14 +252,9 @@ class Photostereo(Photographs):
 
     def test_the_gamma_that_png_files_tell(self):
         """As a camera develops them: the chunk sRGB in front of the samples."""
-        chunk = b"sRGB\0"
-        chunk = (1).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")
         for i, light in enumerate(self.lights):
             self.save(f"photos/IMG_{i + 1}.png", np.dstack([np.rint(65535 * photograph(light, self.normals, self.albedo) ** (1 / 2.2)).astype(np.uint16)] * 3))
-            with open(self.path(f"photos/IMG_{i + 1}.png"), "rb") as file:
-                plain = file.read()
-            with open(self.path(f"photos/IMG_{i + 1}.png"), "wb") as file:
-                file.write(plain[:33] + chunk + plain[33:])
+            add_chunk(self.path(f"photos/IMG_{i + 1}.png"), b"sRGB\0")
         self.write_lp("lights.lp")
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
         self.assertIn("The files say (profile, sRGB, gAMA) that their samples have a gamma of 2.2", err)
@@ -358,6 +352,15 @@ class Photostereo(Photographs):
         for i, words in enumerate((("other.lp", "--by-order"), ("plain.txt",), ("bare.lp",))):
             self.gst_imaging("photostereo", "photos", *words, "-o", f"out{i}", "--extension", "png", "--set", "update-interval=0")
             self.assertLess(self.error(f"out{i}")[0], 0.1)
+
+    def test_lights_behind_the_object_give_no_result(self):
+        self.take()
+        self.lights[:, 2] *= -1
+        self.write_lp("behind.lp")
+        for _ in range(2):  # also where the folder is there already
+            out, err = self.gst_imaging("photostereo", "photos", "behind.lp", "-o", "out", code=1)
+            self.assertIn("No pixel has a height: no normal has z above 0", err.splitlines()[-1])
+            self.assertRegex(out, "^out: no result, ")
 
     def test_stopped_in_the_middle_nothing_is_half_written(self):
         rng = np.random.default_rng(1)

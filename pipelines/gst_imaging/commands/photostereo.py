@@ -152,10 +152,6 @@ def as_frame(np, path, samples, to):
     return to
 
 
-def in_words(curve, gamma):
-    return "the curve of sRGB" if curve == "srgb" else f"a gamma of {gamma:g}"
-
-
 def without(pairs, names, folder):
     """Returns: the pairs of a light and a picture, but those of pictures with these names"""
     known = [os.path.basename(path) for _i, path in pairs]
@@ -200,12 +196,12 @@ class Set:
         told = {photographs.told_curve(path) or ("gamma", 1): path for _i, path in reversed(self.pairs)}
         if len(told) > 1:
             one, other = sorted(told, key=lambda curve: (-curve[1], curve))[:2]
-            raise Failure(WRONG_USE, f"{self.folder} has files of {in_words(*one)}, as JPEG and files with a profile, sRGB or gAMA have, and of"
-                                     f" {in_words(*other)}. --gamma or --curve says what all have, or --extension chooses one kind.")
+            raise Failure(WRONG_USE, f"{self.folder} has files of {shading.in_words(*one)}, as JPEG and files with a profile, sRGB or gAMA have, and of"
+                                     f" {shading.in_words(*other)}. --gamma or --curve says what all have, or --extension chooses one kind.")
         (self.curve, self.gamma), path = told.popitem()
         doubt = photographs.doubt_of_curve(path)
         if (self.curve, self.gamma) != ("gamma", 1) and not path.lower().endswith((".jpg", ".jpeg", ".jpe")):
-            made.warn(f"The files say (profile, sRGB, gAMA) that their samples have {in_words(self.curve, self.gamma)}, and are made linear by it."
+            made.warn(f"The files say (profile, sRGB, gAMA) that their samples have {shading.in_words(self.curve, self.gamma)}, and are made linear by it."
                       " --gamma 1 takes them as they are.")
         elif doubt:
             made.warn(doubt)
@@ -245,10 +241,7 @@ class Set:
 
     def make_linear(self, values, path):
         """u8 or u16 of a file to what photostereo makes of them: 1 is full scale"""
-        np, (curve, gamma) = library.numpy(), self.curve_of(path)
-        part = values[..., :3] if values.ndim == 3 else values
-        part = part.astype(np.float32) / np.iinfo(values.dtype).max
-        return chart.linear(np, 255 * part).astype(np.float32) if curve == "srgb" else part ** np.float32(gamma)
+        return shading.linear(library.numpy(), values, *self.curve_of(path))
 
     def read_chart(self, np, path):
         """Returns: its picture, linear [height, width, 3]"""
@@ -563,6 +556,8 @@ def show(np, photos, made, options, watch, quality):
     report.picture("Albedo", np.clip(shown, 0, 1) ** (1 / 2.2), {"name": "albedo^(1/2.2)", "unit": "", "axes": axes}, "albedo.png",
                    "Shown as on a screen; the file is linear.")
     height = photographs.read(made.path("height.tif")).reshape(photos.size)
+    if solved.any() and not np.isfinite(height).any():
+        made.nothing = "No pixel has a height: no normal has z above 0, or max-slope leaves none. Do the lights shine from behind the object (z below 0)?"
     report.picture("Height", height, {"name": "height", "unit": unit, "axes": axes}, "height.tif", colours="height")
     residual = np.where(solved, quality[..., 2], np.nan)
     report.picture("Residual", residual, {"name": "residual", "unit": "", "axes": axes}, colours="height", low=0,
@@ -603,7 +598,7 @@ def write_page(np, photos, made, options):
     maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
                     photographs.read(made.path("height.tif")).reshape(photos.size))
     web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, options.unit,
-              shading.strength(np, made.path("albedo.png")))
+              shading.strength(np, albedo))
     made.report.fact("page", "web/index.html")
 
 
@@ -622,32 +617,49 @@ def check_options(given):
         raise Failure(WRONG_USE, "--chart-mm is the size of the chart: give its picture with --chart.")
     if given.stiffness is not None and given.integration != "bilateral":
         raise Failure(WRONG_USE, f"--stiffness is of --integration bilateral, not of {given.integration}.")
-    names = {word.split("=")[0] for word in METHODS.get(given.method, [])}
+    check_properties(given)
+
+
+def property_of(word):
+    """Returns: the name of a property as GLib has it, which takes _ for -"""
+    return word.split("=")[0].replace("_", "-")
+
+
+def check_properties(given):
+    """Fails for words of --set that no element takes, and for those that go around another option."""
+    names = {property_of(word) for word in METHODS.get(given.method, [])}
     for word in given.set:
-        name = word.split("=")[0]
+        name = property_of(word)
         if name in names:
             raise Failure(WRONG_USE, f"--set {word} and --method {given.method} set the same: leave one of them out.")
         if name in OWN:
             raise Failure(WRONG_USE, f"--set {word}: the command sets {name} itself{OWN[name]}.")
-    check_properties(given.set)
-
-
-def check_properties(words):
-    for word in words:
+        if name == "settings":
+            raise Failure(WRONG_USE, f"--set {word}: settings has several properties in it. Give each of them with a --set of its own.")
         if "=" not in word:
             raise Failure(WRONG_USE, f"--set {word}: it takes NAME=VALUE, as --set robust=huber.")
-        elements, name = ("photostereo", "normalintegrate"), word.split("=")[0]
+        elements = "photostereo", "normalintegrate"
         if not any(has_property(element, word) for element in elements):
             sentence = f'photostereo and normalintegrate have no property "{name}"'
             raise Failure(WRONG_USE, f"--set {word}: {sentence}{play.meant(library.gstreamer(), elements, sentence) or '.'}")
-    given = {word.split("=")[0] for word in words}
-    if len(given.intersection(LENS)) == 1:
+    if len({property_of(word) for word in given.set}.intersection(LENS)) == 1:
         raise Failure(WRONG_USE, "--set focal-length-mm and --set sensor-width-mm belong together: a camera needs both.")
+
+
+def settled(words):
+    """Returns: the words of --set as the elements take them, one for each property: the last of several, y-axis=down for y-axis=1"""
+    last = {property_of(word): word.partition("=")[2] for word in words}
+    for name, value in last.items():
+        element = play.parse(["photostereo" if has_property("photostereo", name) else "normalintegrate", f"{name}={value}"])
+        taken = play.text_of(element, name)[0] if play.what_it_takes(element, name) else None
+        last[name] = value if taken is None else taken  # of a text or a list
+    return [f"{name}={value}" for name, value in last.items()]
 
 
 def run(given):
     np = library.numpy()
     check_options(given)
+    given.set = settled(given.set)
     folders, lights = split(given.input)
 
     def work(folder, made):

@@ -18,6 +18,7 @@ EXAMPLES = [
 ]
 
 OTHER_LENGTH = 0.1  # rounding to 8 bits makes 0.01
+LINEAR = "gamma", 1
 PROPERTIES = {  # of relight: default and help
     "ambient": (0, "light from everywhere (default: 0)"),
     "specular": (0, "strength of the highlight (default: 0, a matte surface)"),
@@ -29,7 +30,9 @@ PROPERTIES = {  # of relight: default and help
 def add_arguments(parser):
     parser.add_argument("input", nargs="+", metavar="RESULT", help="folders of gst-imaging photostereo, or a file of normals")
     job.add_arguments(parser)
-    parser.add_argument("--albedo", metavar="FILE", help="the albedo of a file of normals (default: a white surface)")
+    parser.add_argument("--albedo", metavar="FILE", help="the albedo of a file of normals, linear or with a profile that says its curve (default: a white surface)")
+    parser.add_argument("--y-axis", choices=("up", "down"), help="direction of y in the normals; down is DirectX (default: as the result"
+                        " of the normals says, else up)")
     parser.add_argument("--light", action="append", type=direction, default=[], metavar="AZIMUTH,ELEVATION",
                         help="degrees: azimuth 0 is from the right, 90 from above, 180 from the left; elevation 90 from the camera")
     parser.add_argument("--series", type=whole_number(1, 10000), default=0, metavar="N", help="N pictures with azimuths all around")
@@ -84,6 +87,22 @@ def share_of_other_length(np, path):
     return 100 * float((np.abs(lengths - 1) > OTHER_LENGTH).mean()) if lengths.size else 0.0
 
 
+def read_albedo(np, path):
+    """Returns: its samples, and what makes them linear, as photographs.told_curve()"""
+    return (photographs.read(path), photographs.told_curve(path) or LINEAR) if path else (None, LINEAR)
+
+
+def save_linear(np, path, samples, told, made):
+    """Returns: the file of an albedo as relight plays it"""
+    if told == LINEAR:
+        return path
+    if not path.lower().endswith((".jpg", ".jpeg", ".jpe")):
+        made.warn(f"{path} says (profile, sRGB, gAMA) that its samples have {shading.in_words(*told)}, and is made linear by it.")
+    bands = samples.reshape(*samples.shape[:2], -1)
+    np.save(made.path("albedo.npy"), bands if bands.shape[2] == 3 else np.repeat(bands[..., :1], 3, 2))
+    return made.path("albedo.npy")
+
+
 def check_normals(path):
     """Fails for a picture that has no normal at all."""
     if not photographs.read(path)[..., :3].any():
@@ -96,12 +115,23 @@ def lists_albedo(path):
     return any(entry["name"] == "albedo.png" for entry in result["outputs"])
 
 
+def settings_beside(normals):
+    """Returns: {name: value} of the settings of the result that a file of normals is a part of; empty where there is none"""
+    folder, name = os.path.split(os.path.abspath(normals))
+    known = job.read_result(folder) or {"outputs": []}
+    if name not in (entry["name"] for entry in known["outputs"]):
+        return {}
+    try:
+        return {entry["name"]: entry["value"] for entry in reversed(known["settings"])}  # those of the command are the first
+    except (LookupError, TypeError):  # of a stranger
+        return {}
+
+
 def axes_of(normals):
     """Returns: axes in mm of a result of photostereo whose scale is known, for bars of scale"""
-    known = job.read_result(os.path.dirname(os.path.abspath(normals))) or {}
     try:
-        mm = next(float(entry["value"]) for entry in known["settings"] if entry["name"] == "mm-per-pixel")
-    except (LookupError, StopIteration, TypeError, ValueError):  # not known, or of a stranger
+        mm = float(settings_beside(normals)["mm-per-pixel"])
+    except (LookupError, TypeError, ValueError):  # not known, or of a stranger
         return []
     return [{"name": name, "unit": "mm", "step": mm, "origin": 0} for name in "xy"]
 
@@ -126,9 +156,9 @@ def control(lights):
     return prepare
 
 
-def words_of(normals, albedo, options, diffuse, to, n):
+def words_of(normals, albedo, y_axis, options, diffuse, to, n):
     words = ["picturesrc", f"location={normals}", "loop=true", f"num-buffers={n}", "framerate=25/1", "!", "r.normal",
-             "relight", "name=r", f"diffuse={diffuse:.10g}", *(f"{name}={getattr(options, name):.10g}" for name in PROPERTIES),
+             "relight", "name=r", f"y-axis={y_axis}", f"diffuse={diffuse:.10g}", *(f"{name}={getattr(options, name):.10g}" for name in PROPERTIES),
              "!", "picturesink", "sidecar=none", f"location={to}"]
     return words + (["picturesrc", f"location={albedo}", "!", "r.albedo"] if albedo else [])
 
@@ -145,15 +175,24 @@ def run(options):
         made.input(normals, "normals")
         if albedo:
             made.input(albedo, "albedo")
-        diffuse = shading.strength(np, albedo) if options.diffuse is None else options.diffuse
+        samples, told = read_albedo(np, albedo)
+        if told != LINEAR:
+            samples = shading.linear(np, samples, *told)
+            made.setting("curve of the albedo", shading.in_words(*told))
+        diffuse = shading.strength(np, samples) if options.diffuse is None else options.diffuse
         made.setting("diffuse", diffuse, 1)
+        y_axis = options.y_axis or ("down" if settings_beside(normals).get("y-axis") == "down" else "up")
+        made.setting("y-axis", y_axis, "up")
         if made.is_complete():
             return made.result
         check_normals(normals)
         if not albedo and lists_albedo(path):
             made.warn(f"{path} has no albedo.png any more, which its result.json lists: the surface is shown white. Make the result again.")
-        made.play(words_of(normals, albedo, options, diffuse, made.path("lit%03d.png"), len(lights)), "pictures", len(lights),
+        albedo = save_linear(np, albedo, samples, told, made)
+        made.play(words_of(normals, albedo, y_axis, options, diffuse, made.path("lit%03d.png"), len(lights)), "pictures", len(lights),
                   prepare=control(lights))
+        if told != LINEAR:
+            os.remove(albedo)
         for i in sorted({round(k) for k in np.linspace(0, len(lights) - 1, min(len(lights), 12))}):
             name = f"lit{i:03d}.png"
             made.report.picture(f"{lights[i][0]:g} degrees, {lights[i][1]:g} high", photographs.read(made.path(name)), {"axes": axes_of(normals)}, file=name)
