@@ -217,8 +217,8 @@ class Set:
         photos, frames = (self.curve, self.gamma), [path for path in (self.dark, self.white) if path]
         other = None if self.sheets else next((path for path in frames if self.curve_of(path) != photos), None)
         if other:
-            raise Failure(WRONG_USE, f"{other} has {in_words(*self.curve_of(other))}, and the photographs have {in_words(*photos)}: all have to have one"
-                                     " curve. Take it as the photographs, or give --gamma or --curve for all.")
+            raise Failure(WRONG_USE, f"{other} has {shading.in_words(*self.curve_of(other))}, and the photographs have {shading.in_words(*photos)}: all have to have"
+                                     " one curve. Take it as the photographs, or give --gamma or --curve for all.")
         beside = [*frames, *([options.chart] if options.chart else []), *(self.sheets.white if self.sheets else [])]
         doubts = [] if self.given_curve else [photographs.doubt_of_curve(path) for path in beside if self.curve_of(path) != photos]
         doubt = next(filter(None, doubts), None)
