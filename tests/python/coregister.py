@@ -246,6 +246,14 @@ class Pairs(FolderCase):
         text = gst_imaging("offsets", "a", "b", "--pairs", self.write_list("a b"), "-o", self.out, status=2)
         self.assertIn("the list names the images, and there are 2 here", text)
 
+    def test_no_property_names_a_file_to_write(self):
+        """It could be an image, which it would replace."""
+        for command in "offsets", "coregister", "insar", "track":
+            for word in "offsets-location=sec.SLC", 'settings="settings,offsets-location=sec.SLC"':
+                text = gst_imaging(command, "ref.PRM", "sec.PRM", "-o", self.out, word, *(("--days", "3") if command == "track" else ()), status=2)
+                self.assertIn(f"{word}: ", text)
+        self.assertFalse(os.path.exists(self.out))
+
     def test_an_interruption_keeps_the_pairs_before_it(self):
         pairs = self.write_list("ref.PRM sec.PRM first", "ref.PRM sec.PRM second")
         for number in signal.SIGINT, signal.SIGTERM:

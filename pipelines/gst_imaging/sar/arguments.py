@@ -9,6 +9,10 @@ from .. import job
 from ..command import UNREADABLE, WRONG_USE, Failure
 from .images import file_of
 
+# Properties of insarxcorr that are not taken as words. A file that one of them names would replace any other, an image too.
+NOT_TAKEN = {"offsets-location": "the rasters of offsets are in the folder of -o. Leave it out.",
+             "settings": "give the properties as words of their own."}
+
 
 def whole_number(least, most, step=1):
     """For argparse, so that a wrong number is refused before hours of work: least, least + step, ..., most."""
@@ -73,6 +77,9 @@ def read_words(options):
     """Returns: the pairs, and the properties of insarxcorr"""
     properties = [word for word in options.words if re.match("[a-z][a-z0-9-]*=", word)]  # ./a=b is a file
     images = [word for word in options.words if word not in properties]
+    for word in properties:
+        if word.split("=")[0] in NOT_TAKEN:
+            raise Failure(WRONG_USE, f"{word}: {NOT_TAKEN[word.split('=')[0]]}")
     if len(images) != (0 if options.pairs else 2):
         wanted = "With --pairs the list names the images" if options.pairs else "REFERENCE and SECONDARY are two images"
         raise Failure(WRONG_USE, f"{wanted}, and there are {len(images)} here: {' '.join(images) or 'none'}.")
