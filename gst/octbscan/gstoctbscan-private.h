@@ -59,6 +59,7 @@ typedef struct {
 typedef struct {
   guint n;               /* B-scans */
   GstClockTime pts, dts; /* of the first */
+  guint64 offset;        /* likewise */
   GstClockTime duration; /* of all */
   gboolean is_discont;   /* one of them had DISCONT */
   GstBuffer *last;       /* (nullable): metadata of the last */

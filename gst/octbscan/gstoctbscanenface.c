@@ -9,6 +9,7 @@ struct _GstOctBscanEnface {
   guint n_rows;
   gboolean is_used;
   GstClockTime pts, duration;
+  guint64 offset; /* of the first row */
 };
 
 GstOctBscanEnface *
@@ -78,6 +79,7 @@ gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer)
     self->n_rows = 0;
   if (self->n_rows == 0) {
     self->pts = GST_BUFFER_PTS (buffer);
+    self->offset = GST_BUFFER_OFFSET (buffer);
     self->duration = 0;
   }
   self->is_used = TRUE;
@@ -128,7 +130,7 @@ gst_oct_bscan_enface_image (GstOctBscanEnface *self, const GstVideoInfo *info,
     return NULL;
   }
   gst_imaging_metadata_copy (buffer, like, FALSE);
-  GST_BUFFER_OFFSET (buffer) = GST_BUFFER_OFFSET (like);
+  GST_BUFFER_OFFSET (buffer) = self->offset;
   GST_BUFFER_OFFSET_END (buffer) = GST_BUFFER_OFFSET_END (like);
   GST_BUFFER_PTS (buffer) = self->pts;
   GST_BUFFER_DURATION (buffer) = self->duration;

@@ -50,6 +50,10 @@ stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
     return;
   if (w->is_discont)
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+  if (w->offset != GST_BUFFER_OFFSET_NONE) {
+    GST_BUFFER_OFFSET (buffer) = w->offset;
+    GST_BUFFER_OFFSET_END (buffer) = w->offset_end;
+  }
   GST_BUFFER_PTS (buffer) = w->pts;
   GST_BUFFER_DTS (buffer) = w->dts;
   GST_BUFFER_DURATION (buffer) = w->duration;

@@ -24,6 +24,24 @@ keep_description (GstOctBscan *self, GstBuffer *buffer)
   gst_imaging_metadata_pass (self->mean.last, buffer, FALSE);
 }
 
+static guint64
+end_of (GstBuffer *buffer)
+{
+  if (GST_BUFFER_OFFSET_END_IS_VALID (buffer))
+    return GST_BUFFER_OFFSET_END (buffer);
+  return GST_BUFFER_OFFSET_IS_VALID (buffer) ? GST_BUFFER_OFFSET (buffer) + 1
+                                             : GST_BUFFER_OFFSET_NONE;
+}
+
+/* A mean has the numbers of all its B-scans, or those behind the first would
+ * count as missing frames. */
+static void
+number_mean (const GstOctBscan *self, GstOctBscanWork *w, GstBuffer *last)
+{
+  w->offset = self->mean.offset;
+  w->offset_end = end_of (last);
+}
+
 /* Its place in the mean of @n B-scans, and the time of that. */
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
@@ -32,6 +50,7 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
   if (w->begins_mean) {
     self->mean.pts = GST_BUFFER_PTS (w->in);
     self->mean.dts = GST_BUFFER_DTS (w->in);
+    self->mean.offset = GST_BUFFER_OFFSET (w->in);
     self->mean.duration = 0;
     self->mean.is_discont = FALSE;
   }
@@ -43,6 +62,9 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
   w->dts = self->mean.dts;
   w->duration = self->mean.duration;
   w->is_discont = self->mean.is_discont;
+  w->offset = w->offset_end = GST_BUFFER_OFFSET_NONE;
+  if (n > 1)
+    number_mean (self, w, w->in);
   if (w->has_images)
     self->mean.n = 0;
   else
@@ -109,6 +131,7 @@ gst_oct_bscan_work_of_mean (GstOctBscan *self)
   w->dts = self->mean.dts;
   w->duration = self->mean.duration;
   w->is_discont = self->mean.is_discont;
+  number_mean (self, w, self->mean.last);
   w->like = g_steal_pointer (&self->mean.last);
   return w;
 }

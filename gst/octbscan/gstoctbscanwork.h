@@ -40,6 +40,7 @@ struct _GstOctBscanWork {
   GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
   GstOctBscanSnapshot *snapshot;
   GstClockTime pts, dts, duration; /* of the images */
+  guint64 offset, offset_end;      /* likewise, of a mean of several; or NONE */
   gboolean is_discont;             /* the images have DISCONT */
   gboolean has_images;             /* FALSE: it is only added to a mean */
   gboolean begins_mean;

@@ -783,6 +783,30 @@ push_numbered (Run *r, guint n)
   }
 }
 
+/* Else the B-scans of a mean or an image would be missing frames behind
+ * octbscan. */
+CHECK_BACKENDS_TEST (test_means_and_volumes_have_all_numbers)
+{
+  g_auto (Run) r = run_new (
+      ELEMENT "average-bscans=3 bscans-per-volume=2", 1 << SRC | 1 << ENFACE);
+
+  push_numbered (&r, 7);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  for (guint i = 0; i < 3; i++) {
+    g_autoptr (GstBuffer) mean = check_pull (r.pads[SRC]);
+
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (mean), 100 + 3 * i);
+    fail_unless_equals_uint64 (
+        GST_BUFFER_OFFSET_END (mean), MIN (103 + 3 * i, 107));
+  }
+  {
+    g_autoptr (GstBuffer) image = check_pull (r.pads[ENFACE]);
+
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (image), 100);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET_END (image), 106);
+  }
+}
+
 static void
 check_lines_of (
     ImkOctbscanConfig *c, const gchar *properties, guint n, guint every)
