@@ -111,6 +111,11 @@ class Oct(unittest.TestCase):
     def test_wrong_repeats_are_told(self):
         spectra, sentence = self.repeats(), "neighbouring repeats are less alike"
         flow = ("--lambda", "800", "900", "--angio", "complex-decorrelation", "--repeats")
+        for order, said in (([0, 1, 2, 3, 5, 4, 6, 7], "In 1 of 2 sets (2), neighbouring repeats are less alike than others"),
+                                ([0, 1, 2, 3, 0, 4, 5, 6], "In 1 of 2 sets (2), the correlation of neighbouring repeats is below 0.5"),
+                                ([0, 1, 2, 3, 4, 5, 5, 7], "In 1 of 2 sets (2), two neighbouring repeats are equal bit for bit")):
+            np.save(self.path("r.npy"), spectra[order])
+            self.assertIn(said, self.call("r.npy", *flow, "4"))
         for order, told, least, most in ((range(8), False, 0.8, 1), ([1, 0, 3, 2, 5, 4, 7, 6], True, 0.6, 1),
                                          ([0, 4, 1, 5, 2, 6, 3, 7], True, 0, 0.5), ([2, 3, 4, 5, 6, 7], False, 0, 0.5)):
             np.save(self.path("r.npy"), spectra[list(order)])
@@ -390,6 +395,8 @@ class Oct(unittest.TestCase):
         for words, sentence, status in (("--travel-um", "-3"), "needs a distance above 0", 2), (("--travel-um", "170"), "give also --lambda", 2), (
                 ("--travel-um", "170", "--fit", "map", "--lambda", "800", "900"), "give one of them", 2):
             self.assertIn(sentence, self.call("calibrate", "near.npy", "far.npy", *words, status=status))
+        self.assertIn("--travel-um is 0.17. It counts in micrometres", self.call(
+            "calibrate", "near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "0.17", status=2))
         self.assertIn("give two positions or more", self.call("calibrate", "near.npy", "--lambda", "800", "900", "--travel-um", "170", status=2))
 
     def test_a_mirror_beyond_zero_delay_is_noticed(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Flow from repeated B-scans, by octangio: its branch of the pipeline, its pictures, and how good the repeats are."""
+import itertools
 import os
 
 from .. import library
@@ -13,7 +14,8 @@ OF_VIEW = ("enface", "surface", "bscans-per-volume")  # properties of the view f
 OWN = {"method": "angio", "repeats": "repeats", "interval-us": "interval-us"}  # properties that options stand for
 FLOW, VIEW = "angio.npy", "angio-enface.npy"
 LEAST_CORRELATION = 0.5
-LESS = 0.9  # of the decorrelation of neighbours: repeats further apart have more, unless their order is wrong
+LESS, MUCH_LESS = 0.9, 0.5  # of the decorrelation of neighbours: repeats further apart have more, unless their order is wrong
+NAMED = 8  # sets, at most, in a sentence
 
 
 def add_arguments(parser):
@@ -90,15 +92,23 @@ class Repeats:
         return sums / np.maximum(np.sqrt(energy[:, None] * energy), 1e-30)
 
     def quality(self):
-        """Returns: the median of the sets of the least correlation of neighbours; the number of sets whose neighbours are less alike
-        than other repeats"""
-        np, n, least, n_odd = self.np, self.n_repeats, [], 0
+        """Returns: of each set the least correlation of neighbours [n]; sets whose neighbours are less alike than other repeats, and those
+        of two equal B-scans"""
+        np, n = self.np, self.n_repeats
+        least, mean, worst = np.ones((3, self.n))
         for index in range(self.n):
             c = self.correlations(index)
-            apart = [1 - np.diagonal(c, lag).mean() for lag in range(1, n)]
-            least.append(float(np.diagonal(c, 1).min()))
-            n_odd += apart[0] > 1e-4 and min(apart) < LESS * apart[0]
-        return float(np.median(least)), n_odd
+            away = np.maximum(1 - c, 1e-4)
+            apart = [np.diagonal(away, lag).mean() for lag in range(1, n)]
+            least[index] = np.diagonal(c, 1).min()
+            mean[index] = min(apart) / apart[0]
+            worst[index] = min((away[i, k] / max(away[i, j], away[j, k]) for i, j, k in itertools.combinations(range(n), 3)), default=1)
+        is_odd = (mean < LESS) & (4 * (mean < LESS).sum() > 3 * self.n)  # a small difference in one set is noise
+        return least, np.nonzero(is_odd | (worst < MUCH_LESS))[0], [index for index in range(self.n) if self.has_copies(index)]
+
+    def has_copies(self, index):
+        values = self.set(index)
+        return any(self.np.array_equal(a, b) for a, b in zip(values, values[1:]))
 
     def is_dark(self, index):
         """Returns: [depths, lines]: the darkest quarter of the grey values that images.py gives levels"""
@@ -108,13 +118,28 @@ class Repeats:
         return level < low + (high - low) / 4
 
 
-def tell_quality(made, repeats):
-    correlation, n_odd = repeats.quality()
+def sets_in_words(sets, n):
+    """sets: numbers, from 0, of n"""
+    numbers = ", ".join(str(index + 1) for index in sets[:NAMED]) + (", ..." if len(sets) > NAMED else "")
+    return f"In {len(sets)} of {n} sets ({numbers})"
+
+
+def tell_quality(made, options, repeats):
+    np = library.numpy()
+    least, odd, copied = repeats.quality()
+    correlation, mixed = float(np.median(least)), np.nonzero(least < LEAST_CORRELATION)[0]
     made.report.figure("correlation of repeats", correlation, at_least=LEAST_CORRELATION,
                        about="the least of neighbouring repeats of a set, the median of the sets; B-scans of two places are below the limit")
-    if 4 * n_odd > 3 * repeats.n:
-        made.warn(f"In {n_odd} of {repeats.n} sets, neighbouring repeats are less alike than others. Are the B-scans in the order of time,"
-                  " is --repeats right, and does the file begin with a whole set? If not, the flow and its sign are wrong.")
+    if len(mixed):
+        made.warn(f"{sets_in_words(mixed, repeats.n)}, the correlation of neighbouring repeats is below {LEAST_CORRELATION}: they show two places, because"
+                  " --repeats is wrong or a B-scan was lost, or the sample has moved. Their flow is wrong.")
+    if len(odd):
+        wrap = " Or did the sample move, or is the flow so fast that its phase wraps?" if options.angio == "doppler" else " Or did the sample move?"
+        made.warn(f"{sets_in_words(odd, repeats.n)}, neighbouring repeats are less alike than others. Are the B-scans in the order of time,"
+                  f" is --repeats right, and does the file begin with a whole set? If not, the flow and its sign are wrong.{wrap}")
+    if copied:
+        made.warn(f"{sets_in_words(copied, repeats.n)}, two neighbouring repeats are equal bit for bit, as from a camera or a program that repeats a"
+                  " frame for one that it has lost. The flow is too small there.")
     return correlation
 
 
@@ -151,7 +176,7 @@ def finish(made, options):
     repeats = Repeats(made.path("complex.npy"), options.repeats)
     found = {}
     if options.repeats > 1:
-        found["repeat-correlation"] = tell_quality(made, repeats)
+        found["repeat-correlation"] = tell_quality(made, options, repeats)
     dark = repeats.is_dark(repeats.n // 2)
     found["sets"], found["flow-unit"] = show(made, options, FLOW, f"Flow: {options.angio}, set {{}} of {{}}", dark)
     if options.enface:

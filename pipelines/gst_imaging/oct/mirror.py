@@ -17,7 +17,7 @@ COLUMNS = {"depth": "depth", "depth-um": "um", "width-before": "width before", "
 AS_NARROW = 1.05  # times what the light allows
 LARGEST_ERROR = 0.5  # radians, above which the element refuses a fit
 FITS_BETTER = 2  # times, phases of a mirror on the other side, before that is told
-FAR_OFF = 1.25  # times, depths by --travel-um and by the wavelengths
+FAR_OFF, ABSURD = 1.25, 3  # times, depths by --travel-um and by the wavelengths: told, refused
 SAME_LIGHT, SAME_REST = 1.06, 5  # times, the limits of the width of two mirrors, and what the fits leave
 
 
@@ -161,6 +161,9 @@ def scale_by_travel(made, cameras, names, sides, travel):
     factors = [travel / travel_of(positions, sides) for positions in cameras]
     for c, (factor, positions) in enumerate(zip(factors, cameras)):
         depths = [position["depth-um"] for position in positions]
+        if max(factor, 1 / factor) > ABSURD:
+            raise Failure(WRONG_USE, f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and --travel-um is {travel:g}. It counts in"
+                                     " micrometres.")
         for position in positions:
             position["depth-um"] *= factor
         made.report.figure(f"depths of camera {c}" if len(cameras) > 1 else "depths", factor, "times those of the wavelengths", about="by --travel-um")
