@@ -232,7 +232,7 @@ class Job:
                   if os.path.realpath(path).startswith(os.path.realpath(self.target) + os.sep)]
         if inside:
             raise Failure(NOT_WRITTEN, f"{inside[0]} is an input, and lies in the result that would be replaced. Choose another folder.")
-        if result and not self.overwrite and not result.get("options", {}).get(PARTIAL):
+        if result and not self.overwrite and not result.get("options", {}).get(PARTIAL) and not result.get("nothing"):
             if self.damage:
                 raise Stale(NOT_WRITTEN, f"{self.target} is damaged: {self.damage}. --overwrite makes it again.")
             raise Stale(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
@@ -340,6 +340,9 @@ class Job:
         self.tell_given()
         if self.nothing:
             self.report.warning(self.nothing)
+            before = read_result(self.target)
+            if before and not before.get("nothing"):
+                raise Failure(NO_RESULT, f"{self.nothing} The result that was there stays.")
         version = self.tell_facts()
         try:
             self.report.write(os.path.join(self.folder, "report.html"))

@@ -10,6 +10,7 @@ from .command import UNREADABLE, WRONG_USE, Failure
 
 CURL_BLOCK, FEWEST_BLOCKS = 4, 20  # pixels, whose noise is averaged; blocks
 BRIGHT, FAINT = 99.9, 0.01  # percentile of the samples, and the part of full scale below which it is too dark
+NOISE = 0.005  # part of the samples of a photograph that read noise may make negative
 OF_EACH_LIGHT = "directions", "positionsSphere", "positions3d", "ledAdjust", "images"  # arrays of a .dome file
 BESIDE = "mask", "dark", "white"  # files that are found by their name
 
@@ -442,14 +443,15 @@ class Samples:
             if values.dtype.kind not in "fiu":
                 raise Failure(UNREADABLE, f"{path} has samples of {values.dtype}: pictures have whole or real numbers.")
             finite = np.append(values[np.isfinite(values)], 0)
-            parts.append((float(finite.max()), float(np.percentile(finite, BRIGHT)), np.isnan(values).mean(), (values < 0).mean()))
+            negative = (values < 0).mean()
+            parts.append((float(finite.max()), float(np.percentile(finite, BRIGHT)), np.isnan(values).mean(), negative * (negative > NOISE)))
         largest, bright, unknown, negative = np.array(parts).T
         self.largest = 1.0 if values.dtype.kind == "f" and largest.max() <= 1 else float(largest.max())
         black = "become black. If the files have an offset, add a constant to all photographs and the dark frame, so that no sample is negative."
         for shares, what in ((unknown, f"are no numbers (NaN), and count as {'clipped' if self.unknown_is_clipped else 'black'}."),
                              (negative, f"are negative, and {black}")):
             if shares.any():
-                self.doubts.append(f"{100 * shares.mean():.2g} % of the samples of the photographs, {100 * shares.max():.2g} % of those of"
+                self.doubts.append(f"{100 * shares.mean():.3g} % of the samples of the photographs, {100 * shares.max():.3g} % of those of"
                                    f" {os.path.basename(self.paths[shares.argmax()])}, {what}")
         if self.largest > 1 and np.median(bright) < FAINT * self.largest:
             self.doubts.append(f"The largest sample of {os.path.basename(self.paths[largest.argmax()])} is {self.largest:g}, which becomes full scale, and"

@@ -74,8 +74,27 @@ class Curves(Photographs):
             self.save(f"white/IMG_{i + 1}.png", np.full((HEIGHT, WIDTH, 3), np.rint(200 * light[2]), np.uint8))
         self.write_lp("lights.lp")
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--white", "white")
+        self.assertIn("white/IMG_1.png does not say what its samples mean (no colour profile, sRGB or gAMA): it is taken to have a gamma of 2.2", err)
+        self.assertEqual(err.count("does not say"), 1)
+        self.take("linear")
+        _out, err = self.gst_imaging("photostereo", "linear", "lights.lp", "-o", "linear-out", "--white", "white")
         self.assertIn("IMG_1.png has 8 bits and does not say what they mean", err)
         self.assertEqual(err.count("does not say"), 1)
+
+    @PNG
+    def test_frames_that_do_not_tell_their_curve_have_that_of_the_photographs(self):
+        spot = np.linspace(0.8, 0.25, WIDTH) * np.ones((HEIGHT, 1))
+        self.write_lp("lights.lp")
+        curved = {"dark.png": np.full((HEIGHT, WIDTH), 0.05)}
+        for i, light in enumerate(self.lights):
+            self.save_curved(f"photos/IMG_{i + 1}.png", 0.05 + 0.9 * spot * photograph(light, self.normals, self.albedo))
+            curved[f"white/IMG_{i + 1}.png"] = 0.05 + 0.9 * spot * light[2]
+        for name, linear in curved.items():  # without a chunk that tells it
+            self.save(name, np.dstack([np.rint(65535 * linear ** (1 / 2.2))] * 3).astype(np.uint16))
+        for words in [], ["--white", "white"]:
+            _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--overwrite", "--dark", "dark.png", *words)
+            self.assertIn("dark.png does not say what its samples mean", err)
+        self.assertLess(self.error("out")[0], 0.05)
 
     @PNG
     def test_a_chart_has_a_curve_of_its_own(self):

@@ -107,7 +107,7 @@ class Formats(Photographs):
 
         self.take_floats(change)
         told = self.solve("npy")
-        self.assertRegex(told, r"2\.\d % of the samples of the photographs, [34].* % of those of IMG_5.npy, are no numbers \(NaN\), and count as clipped")
+        self.assertRegex(told, r"2\.\d+ % of the samples of the photographs, [34].* % of those of IMG_5.npy, are no numbers \(NaN\), and count as clipped")
 
     def test_negative_samples_are_told(self):
         self.take_floats(lambda i, shown: shown - 0.05 * (i == 2))

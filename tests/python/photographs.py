@@ -361,6 +361,12 @@ class Photostereo(Photographs):
             out, err = self.gst_imaging("photostereo", "photos", "behind.lp", "-o", "out", code=1)
             self.assertIn("No pixel has a height: no normal has z above 0", err.splitlines()[-1])
             self.assertRegex(out, "^out: no result, ")
+        self.lights[:, 2] *= -1
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")  # it replaces no result
+        _out, err = self.gst_imaging("photostereo", "photos", "behind.lp", "-o", "out", "--overwrite", code=1)
+        self.assertIn("The result that was there stays.", err)
+        self.assertLess(self.error("out")[0], 0.05)
 
     def test_stopped_in_the_middle_nothing_is_half_written(self):
         rng = np.random.default_rng(1)

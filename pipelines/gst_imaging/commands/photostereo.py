@@ -209,8 +209,9 @@ class Set:
             self.is_curve_guessed = photographs.is_silent(path)
 
     def curve_of(self, path):
-        """Returns: what makes the samples of a photograph or of a frame beside them linear, as it is given, or as its file says"""
-        return self.given_curve or photographs.told_curve(path) or ("gamma", 1)
+        """Returns: what makes the samples of a photograph or of a frame beside them linear, as it is given, or as its file says; else it
+        is that of the photographs, as of one camera"""
+        return self.given_curve or photographs.told_curve(path) or (self.curve, self.gamma)
 
     def check_curves(self, options, made):
         """Of the files beside the photographs; photostereo has one curve for these and its frames, sheets are made linear here."""
@@ -220,10 +221,13 @@ class Set:
             raise Failure(WRONG_USE, f"{other} has {shading.in_words(*self.curve_of(other))}, and the photographs have {shading.in_words(*photos)}: all have to have"
                                      " one curve. Take it as the photographs, or give --gamma or --curve for all.")
         beside = [*frames, *([options.chart] if options.chart else []), *(self.sheets.white if self.sheets else [])]
-        doubts = [] if self.given_curve else [photographs.doubt_of_curve(path) for path in beside if self.curve_of(path) != photos]
-        doubt = next(filter(None, doubts), None)
-        if doubt:
-            made.warn(doubt)
+        silent = [] if self.given_curve else [path for path in beside if not photographs.told_curve(path)]
+        if silent and photos != ("gamma", 1):
+            made.warn(f"{silent[0]} does not say what its samples mean (no colour profile, sRGB or gAMA): it is taken to have {shading.in_words(*photos)}, as"
+                      " the photographs. --gamma or --curve says it for all.")
+        elif silent and not photographs.doubt_of_curve(self.pairs[0][1]):
+            for doubt in list(filter(None, map(photographs.doubt_of_curve, silent)))[:1]:
+                made.warn(doubt)
 
     def take(self, pairs):
         """Sets which photographs are used, and under which lights."""
