@@ -19,7 +19,7 @@ sys.path[:0] = os.path.join(SOURCE, "pipelines"), os.path.join(SOURCE, "tests", 
 import slcs
 from gst_imaging.command import Failure
 from gst_imaging.commands import insar
-from gst_imaging.sar import agreement, fringes
+from gst_imaging.sar import agreement, fringes, rasters
 
 spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
 flat = importlib.util.module_from_spec(spec)
@@ -370,7 +370,8 @@ class Insar(unittest.TestCase):
         mask = np.zeros((HEIGHT, WIDTH), np.uint8)
         mask[LOOKS // 2::LOOKS, LOOKS // 2::LOOKS] = 1
         np.save(self.path("middles.npy"), mask)
-        self.assertTrue(insar.read_mask(self.path("middles.npy"), dict(zip(("height", "width"), CELLS)), self.folder).all())
+        wanted = rasters.read_mask(self.path("middles.npy"), (WIDTH, HEIGHT), (LOOKS, LOOKS), self.folder, self.fail)
+        self.assertTrue(insar.mask_of_cells(wanted, dict(zip(("height", "width"), CELLS))).all())
 
     def places(self):
         """Latitude and longitude of each sample: turned, as of an orbit."""
