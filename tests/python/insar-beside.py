@@ -127,7 +127,7 @@ class Beside(FolderCase):
                 (LATITUDE.T, LONGITUDE.T, "lines and columns are exchanged"), (LATITUDE[:80], LONGITUDE, "LAT and LON differ in size"),
                 (np.radians(LATITUDE), np.radians(LONGITUDE), "are in radians"), (LATITUDE, LATITUDE, "have the same values"),
                 (rng.uniform(-90, 90, LATITUDE.shape), rng.uniform(-180, 180, LATITUDE.shape), "no places of an image"),
-                (0 * LATITUDE + 45, 0 * LONGITUDE + 7, "one place only"), (0 * LATITUDE, 0 * LONGITUDE, "have no places"),
+                (0 * LATITUDE + 45, 0 * LONGITUDE + 7, "have one place only"), (0 * LATITUDE, 0 * LONGITUDE, "have no places"),
                 (LATITUDE * np.nan, LONGITUDE, "have no places"), (LATITUDE, LONGITUDE + 360, "have no places")):
             self.refuse(sentence, self.prepare, latitude, longitude)
         self.refuse("LAT and LON are one file", self.prepare, self.save(LATITUDE), self.path("raster.npy"))

@@ -451,6 +451,8 @@ class Insar(unittest.TestCase):
     def test_what_is_wrong_is_said(self):
         os.makedirs(self.path("S1A_X.SAFE"), exist_ok=True)
         np.save(self.path("cube.npy"), np.ones((2, 3, 4), np.uint8))
+        np.save(self.path("nothing.npy"), np.zeros((HEIGHT, WIDTH), np.uint8))
+        np.save(self.path("turned.npy"), np.zeros((WIDTH, HEIGHT), np.float32))
         np.save(self.path("conjugate.npy"), np.load(self.path("aligned.npy")).conj())
         np.save(self.path("zero.npy"), 0 * np.load(self.path("ref.npy")))
         self.assertNotIn("RuntimeWarning", self.run_insar("ref.npy", "zero.npy", status=1))
@@ -465,6 +467,8 @@ class Insar(unittest.TestCase):
                 (("ref.npy", "aligned.npy", "--flatten", "dem"), 2, "needs --dem"),
                 (("ref.PRM", "sec.PRM", "--flatten", "orbit", "--dem", self.path("ref.npy")), 2, "--dem is for --flatten dem"),
                 (("ref.npy", "aligned.npy", "--coregistered", "--mask", self.path("cube.npy")), 3, "is no mask: it has 3 axes"),
+                (("ref.npy", "aligned.npy", "--coregistered", "--mask", self.path("nothing.npy")), 3, "leaves nothing"),
+                (("ref.PRM", "sec.PRM", "--dem", self.path("turned.npy")), 3, "lines and columns are exchanged"),
                 (("ref.npy", "aligned.npy", "--filter", "2"), 2, "can be 0 to 1"),
                 (("ref.npy", "aligned.npy", "--common-band", "0.8", "2"), 2, "--common-band is 0.8 2; both can be 0 to 1"),
                 (("ref.npy", "aligned.npy", "--warp", "--coregistered"), 2, "Leave one of them out")]:

@@ -48,7 +48,7 @@ def add_arguments(parser):
     parser.add_argument("--common-band", nargs=2, type=float, metavar=("RANGE", "AZIMUTH"), help="widths of the spectra, 0 to 1 of the sampling "
                         "rate: what only one image sees is left out; 0: not along this axis")
     parser.add_argument("--filter", type=float, default=0.5, metavar="ALPHA", help="exponent of the Goldstein filter; 0: none (0.5)")
-    parser.add_argument("--mask", metavar="FILE", help="raster or array over the whole reference; 0: water or layover, left out")
+    parser.add_argument("--mask", metavar="FILE", help="raster or array over the whole reference; 0 or NaN: water or layover, left out")
     parser.add_argument("--unwrap", action="store_true", help="run snaphu, if it is installed")
     parser.add_argument("--geocode", nargs="+", metavar="FILE", help="rasters with LAT and LON of the reference, or trans.dat of GMTSAR, or "
                         "the word orbit: by the PRM file of the orbit and --dem, or the ellipsoid without it")

@@ -36,7 +36,7 @@ def add_arguments(parser):
     arguments.add_pairs(parser)
     parser.add_argument("--days", type=positive, required=True, help="between the two images")
     parser.add_argument("--spacing", nargs=2, type=positive, metavar=("RANGE", "AZIMUTH"), help="m from column to column and line to line")
-    parser.add_argument("--stable", metavar="FILE", help="array file over the whole reference: not 0 where nothing moves")
+    parser.add_argument("--stable", metavar="FILE", help="array or raster over the whole reference: not 0 where nothing moves")
     parser.add_argument("--rasters", choices=["tif"], help="GeoTIFF in the place of .img and .vrt")
 
 

@@ -129,7 +129,8 @@ class Places:
 
         spread = math.hypot(*(high - low for low, high in self.ranges)) / math.hypot(*self.size)
         if max(abs(end) for ends in self.ranges for end in ends) < RADIANS and (spread < SMALLEST if place is None else is_near(*np.degrees(middle))):
-            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" are in radians, of {middle[0]:.4f} and {middle[1]:.4f} in the middle. Give degrees.')
+            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" are in radians, {middle[0]:.4f} and {middle[1]:.4f} in the middle. Give '
+                                      "degrees.")
         if place is None or is_near(*middle):
             return
         told = f"In the middle LAT is {middle[0]:.2f} and LON {middle[1]:.2f}, and by the orbit the image is at {place[0]:.2f} and {place[1]:.2f}"
@@ -158,11 +159,13 @@ class Places:
         cells = math.hypot(*((b - a) * self.size[1 - axis] / self.shape[axis] / looks[1 - axis] for axis, (a, b) in enumerate(zip(*ends))))
         degrees = math.hypot(*(values[ends[1]] - values[ends[0]] for values in self.values))
         if not cells or not degrees:
-            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" are one place only, or the same at two corners: these are no places of an image.')
+            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" have one place only, or the same at two corners: these are no places of an '
+                                      "image.")
         n = math.prod((high - low) * cells / degrees + 1 for low, high in self.ranges)
         if n > MOST:
             told = " and ".join(f"{name} {low:.4f} to {high:.4f}" for name, (low, high) in zip(NAMES, self.ranges))
-            raise Failure(UNREADABLE, f"The map would have {n:.2g} cells, and at most {MOST:.0e} are made: {told} degrees. Take larger --looks, or other places.")
+            raise Failure(UNREADABLE, f"The map would have {n:.2g} cells, and at most {MOST:.0e} are made: {told} degrees. Take larger --looks, or "
+                                      "places of this image.")
 
 
 def around(degrees):

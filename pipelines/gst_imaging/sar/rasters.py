@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Rasters beside the images, in the columns and lines of the reference: --dem, --mask and --stable. LAT and LON have more to check: sar.places."""
 import math
-import os
 import tempfile
 
 from .. import library, play
@@ -130,21 +129,20 @@ def check_dem(path, size, looks, folder, warn):
     wrong = known[~((known >= LEAST) & (known <= MOST))]
     if wrong.size:
         how = "numpy.where((z > -1000) & (z < 9000), z, numpy.nan) clears them" if is_array(path) else "gdal_translate -a_nodata VALUE declares them"
-        raise Failure(UNREADABLE, f'{100 * wrong.size / values.size:.2g} % of the samples of "{path}" are no heights of {LEAST} to {MOST} m, as {wrong[0]:.6g}. '
-                                  f"Places without a height have to be NaN or no data ({how}), and heights in m.")
+        raise Failure(UNREADABLE, f'{100 * wrong.size / values.size:.2g} % of the samples of "{path}" are no heights of {LEAST} to {MOST} m, as '
+                                  f"{wrong[0]:.6g}. Places without a height have to be NaN or no data ({how}), and heights in m.")
 
 
 def read_mask(path, size, looks, folder, warn):
     """Returns: what is wanted by a mask over the whole image, [lines][columns]; None without a file"""
     if not path:
         return None
-    np = library.numpy()
     values, transform = read(path, "mask", tempfile.mkdtemp(dir=folder))
     if transform:
         check_cover(path, transform, values.shape, size, "It is laid over the whole image all the same.", warn)
     else:
         check_shape(path, values.shape, size, looks, warn)
-    wanted = (values != 0) & (values == values)  # NaN is no "keep"
+    wanted = (values != 0) & (values == values)  # NaN differs from 0, and from itself
     if not wanted.any():
         raise Failure(UNREADABLE, f'"{path}" leaves nothing: all of it is 0, NaN or no data. A mask is 1 where the image counts.')
     return wanted
