@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -111,10 +112,10 @@ class Beside(FolderCase):
             if epsg or transform[2]:
                 self.refuse(sentence, self.prepare, path, path.replace("tif", "TIF"))
 
-    def prepare(self, latitude, longitude, size=SIZE):
+    def prepare(self, latitude, longitude, size=SIZE, image=None):
         self.told = []
         paths = [values if isinstance(values, str) else self.save(values, name + ".npy") for name, values in (("lat", latitude), ("lon", longitude))]
-        return places.prepare(paths, None, size, LOOKS, self.folder, self.told.append)
+        return places.prepare(paths, image, size, LOOKS, self.folder, self.told.append)
 
     def test_places(self):
         self.prepare(LATITUDE, LONGITUDE)
@@ -133,6 +134,23 @@ class Beside(FolderCase):
         self.refuse("LAT and LON are one file", self.prepare, self.save(LATITUDE), self.path("raster.npy"))
         self.refuse("The map would have .*e.1[0-9] cells, and at most 1e.09 are made", self.prepare, np.where(X * Y == 7, 85, LATITUDE),
                     np.where(X * Y == 7, 100, LONGITUDE))
+
+    def test_radians_by_the_orbit(self):
+        """Steps as large as those of an image in degrees are in radians where the orbit tells, and places near 0 are degrees."""
+        def at(latitude, longitude):
+            a, b = np.radians((latitude, longitude))
+            return unittest.mock.Mock(point=lambda: 6371e3 * np.array([np.cos(a) * np.cos(b), np.cos(a) * np.sin(b), np.sin(a)]))
+
+        large = [np.radians(40 + (values - 45) * 10) for values in (LATITUDE, LONGITUDE + 38)]
+        self.refuse("are in radians", self.prepare, *large, SIZE, at(40, 40))
+        self.prepare(*large)
+        self.assertEqual(self.told, [])
+        for scale in 1, 0.01:
+            self.prepare(*(1 + (values - values[100, 160]) * scale for values in (LATITUDE, LONGITUDE)), SIZE, at(1, 1))
+            self.assertEqual(self.told, [])
+        self.refuse("are in radians", self.prepare, np.radians(LATITUDE), np.radians(LONGITUDE), SIZE, at(20, 80))
+        self.prepare(LATITUDE, LONGITUDE, SIZE, at(20, 80))
+        self.assertIn("Are LAT and LON of this reference?", self.told[0])
 
     @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
     def test_a_file_that_is_no_raster(self):

@@ -18,7 +18,7 @@ STRIP = 256  # rows at a time
 VOID = -9999  # gdalwarp leaves out places of a no-data value, and fails with NaN at an edge
 FAR = 1  # degree: heights move the middle of an image by less
 STEP, SLOW = 0.1, 0.002  # degrees between neighbours, and for each column or line of the image: images have smaller steps
-RADIANS, SMALLEST = 3.2, 2.2e-6  # places in radians are below; degrees a column or line, 0.25 m: if larger, they may be degrees
+RADIANS, SMALLEST = 3.2, 1e-5  # places in radians are below; degrees a column or line, 1.1 m: those in radians are smaller, up to cells of 64 m
 MOST = 1e9  # cells of the map
 
 
@@ -127,11 +127,14 @@ class Places:
         def is_near(latitude, longitude):
             return math.hypot(latitude - place[0], around(longitude - place[1]) * math.cos(math.radians(place[0]))) < FAR
 
+        if place is not None and is_near(*middle):
+            return
         spread = math.hypot(*(high - low for low, high in self.ranges)) / math.hypot(*self.size)
-        if max(abs(end) for ends in self.ranges for end in ends) < RADIANS and (spread < SMALLEST if place is None else is_near(*np.degrees(middle))):
+        is_small = max(abs(end) for ends in self.ranges for end in ends) < RADIANS
+        if is_small and (spread < SMALLEST or place is not None and is_near(*np.degrees(middle))):
             raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" are in radians, {middle[0]:.4f} and {middle[1]:.4f} in the middle. Give '
                                       "degrees.")
-        if place is None or is_near(*middle):
+        if place is None:
             return
         told = f"In the middle LAT is {middle[0]:.2f} and LON {middle[1]:.2f}, and by the orbit the image is at {place[0]:.2f} and {place[1]:.2f}"
         if is_near(*middle[::-1]):
