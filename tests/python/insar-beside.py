@@ -77,6 +77,9 @@ class Beside(FolderCase):
         self.assertIn("the proportions differ", self.told[0])
         self.check_dem(self.save(np.ones((50, 100))), (100, 100))  # of 1 x 2 looks
         self.assertEqual(self.told, [])
+        self.check_dem(self.save(np.ones((200, 100))), (200, 400))  # of 2 x 2 looks, the shape of transposed cells of 4 x 2 looks
+        self.assertEqual(self.told, [])
+        self.refuse("are exchanged", self.check_dem, self.save(np.ones((201, 200))), (201, 200))
         self.check_dem(self.save(np.ones((100, 200))), (200, 400))  # 1 x 4 looks, or transposed
         self.assertIn("the proportions differ", self.told[0])
 

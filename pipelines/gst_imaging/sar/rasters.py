@@ -103,13 +103,11 @@ def check_shape(path, shape, size, looks, warn):
     """Of a raster that covers the whole image. size: columns and lines of the image; looks: of a cell"""
     rows, columns = shape
     told = f'"{path}" has {rows} lines of {columns} columns, and the image {size[1]} of {size[0]}'
-    cells = [n // k for n, k in zip(size, looks)]
-    if list(shape) in (list(size), cells) and list(shape) not in (list(size[::-1]), cells[::-1]):
-        raise Failure(UNREADABLE, f"{told}: lines and columns are exchanged. Transpose it.")
+    cells = tuple(n // k for n, k in zip(size, looks))
     apart = abs(math.log(rows * size[0] / (columns * size[1])))
     inverse = abs(math.log(rows * size[1] / (columns * size[0])))
-    is_transposed = inverse < NEAR and apart > 2 * math.log(OBLONG)
-    if is_transposed and not is_multilooked(shape, size):
+    is_transposed = (tuple(shape) == cells or inverse < NEAR) and apart > 2 * math.log(OBLONG)
+    if is_transposed and not is_multilooked(shape, size) or tuple(shape) == tuple(size) != tuple(size[::-1]):
         raise Failure(UNREADABLE, f"{told}: lines and columns are exchanged. Transpose it.")
     if is_transposed or apart > math.log(FAR) and not is_multilooked(shape, size):
         warn(f"{told}: the proportions differ, and it is laid over the whole image. Is it of this image, and not transposed?")
