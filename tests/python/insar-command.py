@@ -19,7 +19,7 @@ sys.path[:0] = os.path.join(SOURCE, "pipelines"), os.path.join(SOURCE, "tests", 
 import slcs
 from gst_imaging.command import Failure
 from gst_imaging.commands import insar
-from gst_imaging.sar import agreement, fringes
+from gst_imaging.sar import agreement, fringes, rasters
 
 spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
 flat = importlib.util.module_from_spec(spec)
@@ -370,7 +370,8 @@ class Insar(unittest.TestCase):
         mask = np.zeros((HEIGHT, WIDTH), np.uint8)
         mask[LOOKS // 2::LOOKS, LOOKS // 2::LOOKS] = 1
         np.save(self.path("middles.npy"), mask)
-        self.assertTrue(insar.read_mask(self.path("middles.npy"), dict(zip(("height", "width"), CELLS)), self.folder).all())
+        wanted = rasters.read_mask(self.path("middles.npy"), (WIDTH, HEIGHT), (LOOKS, LOOKS), self.folder, self.fail)
+        self.assertTrue(insar.mask_of_cells(wanted, dict(zip(("height", "width"), CELLS))).all())
 
     def places(self):
         """Latitude and longitude of each sample: turned, as of an orbit."""
@@ -450,6 +451,8 @@ class Insar(unittest.TestCase):
     def test_what_is_wrong_is_said(self):
         os.makedirs(self.path("S1A_X.SAFE"), exist_ok=True)
         np.save(self.path("cube.npy"), np.ones((2, 3, 4), np.uint8))
+        np.save(self.path("nothing.npy"), np.zeros((HEIGHT, WIDTH), np.uint8))
+        np.save(self.path("turned.npy"), np.zeros((WIDTH, HEIGHT), np.float32))
         np.save(self.path("conjugate.npy"), np.load(self.path("aligned.npy")).conj())
         np.save(self.path("zero.npy"), 0 * np.load(self.path("ref.npy")))
         self.assertNotIn("RuntimeWarning", self.run_insar("ref.npy", "zero.npy", status=1))
@@ -464,6 +467,8 @@ class Insar(unittest.TestCase):
                 (("ref.npy", "aligned.npy", "--flatten", "dem"), 2, "needs --dem"),
                 (("ref.PRM", "sec.PRM", "--flatten", "orbit", "--dem", self.path("ref.npy")), 2, "--dem is for --flatten dem"),
                 (("ref.npy", "aligned.npy", "--coregistered", "--mask", self.path("cube.npy")), 3, "is no mask: it has 3 axes"),
+                (("ref.npy", "aligned.npy", "--coregistered", "--mask", self.path("nothing.npy")), 3, "leaves nothing"),
+                (("ref.PRM", "sec.PRM", "--dem", self.path("turned.npy")), 3, "lines and columns are exchanged"),
                 (("ref.npy", "aligned.npy", "--filter", "2"), 2, "can be 0 to 1"),
                 (("ref.npy", "aligned.npy", "--common-band", "0.8", "2"), 2, "--common-band is 0.8 2; both can be 0 to 1"),
                 (("ref.npy", "aligned.npy", "--warp", "--coregistered"), 2, "Leave one of them out")]:

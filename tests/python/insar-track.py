@@ -144,6 +144,12 @@ class Track(unittest.TestCase):
         self.assertGreaterEqual(len(away), 20)
         self.assertTrue((median < 0.06).all(), median)
 
+    def test_stable_ground_that_is_none(self):
+        for values, sentence in (np.zeros((0, 5)), "0 lines of 5 columns"), (np.full((4, 4), np.nan), "leaves nothing"):
+            np.save(self.path("none.npy"), values)
+            with self.assertRaisesRegex(AssertionError, f"(?s)exit status 3.*{sentence}"):
+                self.track("--stable", self.path("none.npy"))
+
     def test_without_stable_ground(self):
         """The plane is found although a third of it is ice."""
         found, _ = self.read(self.track(), "velocity-azimuth")

@@ -15,8 +15,9 @@ import os
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import agreement, arguments, field, fringes, geocode, grids, ground, lookside, orbit, told, unwrap, warp
-from ..sar.images import Image, check_complex, file_of, find_led, is_array, led_of, read_real
+from ..sar import agreement, arguments, field, fringes, geocode, grids, ground, lookside, orbit, rasters, told, unwrap, warp
+from ..sar import places as geolocation
+from ..sar.images import check_complex, file_of, find_led, led_of
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
@@ -47,7 +48,7 @@ def add_arguments(parser):
     parser.add_argument("--common-band", nargs=2, type=float, metavar=("RANGE", "AZIMUTH"), help="widths of the spectra, 0 to 1 of the sampling "
                         "rate: what only one image sees is left out; 0: not along this axis")
     parser.add_argument("--filter", type=float, default=0.5, metavar="ALPHA", help="exponent of the Goldstein filter; 0: none (0.5)")
-    parser.add_argument("--mask", metavar="FILE", help="raster or array over the whole reference; 0: water or layover, left out")
+    parser.add_argument("--mask", metavar="FILE", help="raster or array over the whole reference; 0 or NaN: water or layover, left out")
     parser.add_argument("--unwrap", action="store_true", help="run snaphu, if it is installed")
     parser.add_argument("--geocode", nargs="+", metavar="FILE", help="rasters with LAT and LON of the reference, or trans.dat of GMTSAR, or "
                         "the word orbit: by the PRM file of the orbit and --dem, or the ellipsoid without it")
@@ -111,23 +112,14 @@ def flattening(options, pair):
     return kind, words + (["dem-location=" + options.dem, "dem-surface=" + options.dem_surface] if kind == "dem" else [])
 
 
-def read_mask(path, summary, folder):
-    """Returns: cells that are wanted; None without a file"""
-    if not path:
+def mask_of_cells(wanted, summary):
+    """wanted: of a mask over the whole image, or None. Returns: that of cells"""
+    if wanted is None:
         return None
     np = library.numpy()
-    if is_array(path) or library.format_of(path):
-        values = library.Arrays().read(path)
-    else:
-        image = Image(path, folder)
-        if image.is_complex:
-            raise Failure(UNREADABLE, f'"{path}" is no mask: it has complex samples, expected are numbers that are 0 or not.')
-        values = read_real(image, folder)
-    if values.ndim != 2:
-        raise Failure(UNREADABLE, f'"{path}" is no mask: it has {values.ndim} axes, expected are lines and columns.')
     rows, columns = (((np.arange(n) + 0.5) * size / n).astype(int)
-                     for n, size in zip((summary["height"], summary["width"]), values.shape))
-    return values[rows][:, columns] != 0
+                     for n, size in zip((summary["height"], summary["width"]), wanted.shape))
+    return wanted[rows][:, columns]
 
 
 def align(options, this, made, places):
@@ -161,23 +153,28 @@ def find_image(options, pair):
     return orbit.Image(path)
 
 
-def check_places(options, this, made):
-    """Before hours of work: LAT and LON are what they are called, and where the orbit is."""
+def check_rasters(options, this, made):
+    """Before hours of work: DEM, mask, LAT and LON are of this image. Returns: the mask, and the paths of latitude and longitude; None without them"""
+    size = this.images[0].width, this.images[0].height
+    found = rasters.read_mask(options.mask, size, options.looks, this.scratch, made.warn)
+    if options.dem:
+        rasters.check_dem(options.dem, size, options.looks, this.scratch, made.warn)
     if not options.geocode or len(options.geocode) != 2:
-        return
+        return found, None
     orbits = find_orbits(options, this.pair)
     path = options.grid or (orbits[0] if orbits else "")
-    geocode.check_order(options.geocode, orbit.Image(path) if path.lower().endswith(".prm") else None, this.scratch, made.warn)
+    image = orbit.Image(path) if path.lower().endswith(".prm") else None
+    return found, geolocation.prepare(options.geocode, image, size, options.looks, this.scratch, made.warn)
 
 
 def find_places(options, this, summary, image):
-    """Returns: paths of latitude and longitude"""
+    """Returns: paths of latitude and longitude, which LAT and LON do not give"""
     if not image:
-        return geocode.of_trans(options.geocode[0], options.looks, summary, this.scratch) if len(options.geocode) == 1 \
-            else geocode.of_rasters(options.geocode, this.scratch)
+        return geocode.of_trans(options.geocode[0], options.looks, summary, this.scratch)
     size = this.images[0].width, this.images[0].height
     seen = ground.of_cells(image, options.looks, (summary["height"], summary["width"]), size, options.dem, options.dem_surface, this.scratch)
-    return [geocode.write_array(geocode.fill(values), name, this.scratch) for name, values in (("latitude", seen.latitude), ("longitude", seen.longitude))]
+    longitude = geocode.continued(seen.longitude, library.numpy().nanmax(seen.longitude))
+    return [geocode.write_array(geocode.fill(values), name, this.scratch) for name, values in (("latitude", seen.latitude), ("longitude", longitude))]
 
 
 def check_sizes(images):
@@ -209,10 +206,12 @@ def tell(made, options, this, summary, aligned):
         told.add_residuals(made.report, rows, fit, snr)
 
 
-def finish(options, this, made, summary, image):
-    """Files of snaphu, unwrapping, map coordinates. Returns: figures for result.json"""
+def finish(options, this, made, summary, image, found):
+    """Files of snaphu, unwrapping, map coordinates. found: as check_rasters(). Returns: figures for result.json"""
     names, figures = ["coherence", "amplitude", "phase"], {}
-    known = unwrap.write_files(made, summary, options.looks, options.window, read_mask(options.mask, summary, this.scratch))
+    known = unwrap.write_files(made, summary, options.looks, options.window, mask_of_cells(found[0], summary))
+    if options.mask and not known.any():
+        made.warn(f"No cell is left: {options.mask} leaves out all that have data in both images.")
     if options.unwrap:
         phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
         names.append("unwrapped")
@@ -221,7 +220,7 @@ def finish(options, this, made, summary, image):
                 zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
         made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
     if options.geocode:
-        geocode.geocode(made, names, find_places(options, this, summary, image), summary, known, this.scratch)
+        geocode.geocode(made, names, found[1] or find_places(options, this, summary, image), summary, known, this.scratch)
     return figures
 
 
@@ -254,7 +253,7 @@ def run(options):
         if places:
             agreement.check(places, made.warn)
         this.open(check_complex)
-        check_places(options, this, made)
+        found = check_rasters(options, this, made)
         if options.coregistered:
             check_sizes(this.images)
         aligned = None if options.coregistered else align(options, this, made, places)
@@ -274,7 +273,7 @@ def run(options):
         if kind == "dem":
             told.add_heights(made, options.dem, this.images[0], this.scratch)
         tell(made, options, this, summary, aligned)
-        figures = finish(options, this, made, summary, image)
+        figures = finish(options, this, made, summary, image, found)
         this.end()
         result = made.finish(summary=summary, flattening=kind, **figures)
         if not options.json:

@@ -13,8 +13,8 @@ import shutil
 import tempfile
 
 from .. import library, play
-from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import arguments, motion, warp
+from ..command import NO_RESULT, NOT_WRITTEN, WRONG_USE, Failure
+from ..sar import arguments, motion, rasters, warp
 from ..sar.measure import FEW, Offsets, choose_search, is_given, move_search
 from ..sar.pair import Work
 
@@ -36,7 +36,7 @@ def add_arguments(parser):
     arguments.add_pairs(parser)
     parser.add_argument("--days", type=positive, required=True, help="between the two images")
     parser.add_argument("--spacing", nargs=2, type=positive, metavar=("RANGE", "AZIMUTH"), help="m from column to column and line to line")
-    parser.add_argument("--stable", metavar="FILE", help="array file over the whole reference: not 0 where nothing moves")
+    parser.add_argument("--stable", metavar="FILE", help="array or raster over the whole reference: not 0 where nothing moves")
     parser.add_argument("--rasters", choices=["tif"], help="GeoTIFF in the place of .img and .vrt")
 
 
@@ -52,16 +52,13 @@ def find_spacing(options, image):
     return found
 
 
-def read_stable(path, columns, rows, image):
-    """Returns: patches where nothing moves; None without a file"""
-    if not path:
+def at_patches(wanted, columns, rows, image):
+    """wanted: of a mask over the whole image, or None. Returns: that of patches"""
+    if wanted is None:
         return None
     np = library.numpy()
-    values = library.Arrays().read(path)
-    if values.ndim != 2:
-        raise Failure(UNREADABLE, f'"{path}" is no mask: it has {values.ndim} axes, expected are lines and columns.')
-    i, j = ((np.asarray(at) * n / size).astype(int) for at, n, size in zip((rows, columns), values.shape, (image.height, image.width)))
-    return values[i][:, j] != 0
+    i, j = ((np.asarray(at) * n / size).astype(int) for at, n, size in zip((rows, columns), wanted.shape, (image.height, image.width)))
+    return wanted[i][:, j]
 
 
 def good_patches(offsets):
@@ -107,9 +104,10 @@ def run(options):
             return made.result
         this.open()
         spacing = find_spacing(options, this.images[0])
+        image = this.images[0]
+        stable = rasters.read_mask(options.stable, (image.width, image.height), (1, 1), this.scratch, made.warn)
         offsets, columns, rows = measure(this, properties)
-        found, counts, share = motion.compute(offsets.planes, columns, rows, spacing, options.days,
-                                              read_stable(options.stable, columns, rows, this.images[0]))
+        found, counts, share = motion.compute(offsets.planes, columns, rows, spacing, options.days, at_patches(stable, columns, rows, image))
         if not found:
             raise Failure(NO_RESULT, f"Of {counts['patches']} patches fewer than 8 are good and stable: {counts['without a significant peak']} "
                                      "have no significant peak. Are the images of one scene? Larger templates (window-width, "

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Rasters of cells as GeoTIFF in longitude and latitude, by gdalwarp and geolocation arrays."""
-import math
 import os
+import re
 import shutil
 import subprocess
 from xml.sax.saxutils import escape
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from . import ground
-from .images import file_of
 from .prm import write_vrt
 from .warp import smooth
 
-PLACES = 64  # rows and columns of LAT and LON that are looked at before the work
-FAR = 1  # degree: heights move the middle of an image by less
 TRANS = 5  # numbers of a row of trans.dat: column, line, height, longitude, latitude
 
 
@@ -37,6 +33,7 @@ def of_trans(path, looks, summary, folder):
     shape, paths = (summary["height"], summary["width"]), []
     column, line = (np.floor(rows[:, i] / looks[i]).astype(np.int64) for i in (0, 1))
     inside = (column >= 0) & (line >= 0) & (column < shape[1]) & (line < shape[0]) & np.isfinite(rows).all(1)
+    rows[:, 3] = continued(rows[:, 3], rows[inside.argmax(), 3])
     cell = line[inside] * shape[1] + column[inside]
     count = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
     if not count.any():
@@ -55,6 +52,11 @@ def fill(values):
     return values if known.all() else np.where(known, values, smooth(np, np.where(known, values, 0), known.astype(float), 1.0)[0])
 
 
+def continued(longitudes, first):
+    """Returns: longitudes without a step of 360 degrees, as gdalwarp needs them. first: one of them"""
+    return longitudes - 360 * library.numpy().round((longitudes - (first + 180) % 360 + 180) / 360)
+
+
 def write_array(values, name, folder):
     """Returns: the path of what GDAL opens"""
     path = os.path.join(folder, name + ".f64")
@@ -63,70 +65,10 @@ def write_array(values, name, folder):
     return path + ".vrt"
 
 
-def read_array(path):
-    values = library.Arrays().read(path)
-    if values.ndim != 2:
-        raise Failure(UNREADABLE, f'"{path}" has {values.ndim} axes; expected are lines and columns.')
-    return values
-
-
-def sample(path, folder):
-    """Returns: PLACES x PLACES values of a raster, or fewer; NaN where it is no number of degrees"""
-    np = library.numpy()
-    if path.endswith(".npy"):
-        values = read_array(path)
-        values = values[::-(-values.shape[0] // PLACES), ::-(-values.shape[1] // PLACES)].astype(float)
-    else:
-        copy = os.path.join(folder, "places.f64")
-        done = subprocess.run(["gdal_translate", "-q", "-of", "ENVI", "-ot", "Float64", "-outsize", str(PLACES), str(PLACES), path, copy],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            raise Failure(UNREADABLE, f'"{path}" is no raster that GDAL opens: {done.stderr.strip()}')
-        values = np.fromfile(copy).reshape(PLACES, PLACES)
-    return np.where(np.abs(values) <= 360, values, np.nan)
-
-
-def check_order(paths, image, folder, warn):
-    """paths: of latitude and longitude; image: the orbit.Image that they are of, or None"""
-    np = library.numpy()
-    found = [sample(path, folder) for path in paths]
-    if (np.abs(found[0]) > 90).any():
-        raise Failure(UNREADABLE, f'"{paths[0]}" has values up to {np.nanmax(np.abs(found[0])):.4g}, and latitudes are -90 to 90. Give LAT first, and then'
-                                  " LON.")
-    middle = [values[values.shape[0] // 2, values.shape[1] // 2] for values in found]
-    if not image or not np.isfinite(middle).all():
-        return
-    place = np.degrees(ground.geodetic(np, image.point())[:2])
-
-    def away(latitude, longitude):
-        east = (longitude - place[1] + 180) % 360 - 180
-        return math.hypot(latitude - place[0], east * math.cos(math.radians(place[0])))
-
-    told = f"In the middle LAT is {middle[0]:.2f} and LON {middle[1]:.2f}, and by the orbit the image is at {place[0]:.2f} and {place[1]:.2f}"
-    if away(*middle) > FAR and away(*middle[::-1]) < FAR:
-        raise Failure(UNREADABLE, told + ": they are exchanged. Give LAT first, and then LON.")
-    if away(*middle) > FAR:
-        warn(told + ". Are LAT and LON of this reference?")
-
-
-def of_rasters(paths, folder):
-    """Arrays become what GDAL opens; other rasters stay."""
-    found = []
-    for name, path in zip(("latitude", "longitude"), paths):
-        if path.endswith(".npy"):
-            path = write_array(read_array(path), name, folder)
-        file = file_of(path)
-        found.append(path.replace(file, os.path.abspath(file), 1))
-    return found
-
-
 def size_of(path):
-    """Returns: columns and lines of a raster of GDAL"""
-    done = subprocess.run(["gdalinfo", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    sizes = [line for line in done.stdout.splitlines() if line.startswith("Size is ")]
-    if not sizes:
-        raise Failure(UNREADABLE, f'"{path}" is no raster that GDAL opens: {done.stderr.strip()}')
-    return [int(word) for word in sizes[0][8:].split(",")]
+    """Returns: columns and lines of a .vrt of write_vrt()"""
+    with open(path, encoding="utf-8") as file:
+        return map(int, re.match(r'<VRTDataset rasterXSize="(\d+)" rasterYSize="(\d+)">', next(file)).groups())
 
 
 def describe(path, places, summary, folder):
@@ -162,4 +104,4 @@ def geocode(made, names, places, summary, known, folder):
              "-dstnodata", "nan", "-co", "COMPRESS=DEFLATE", describe(path, places, summary, folder), out],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode or not os.path.exists(out):
-            raise Failure(NOT_WRITTEN, f"gdalwarp could not write geo-{name}.tif: {done.stdout.strip()}")
+            raise Failure(NOT_WRITTEN, f"gdalwarp could not write geo-{name}.tif. Is there room for it, in the folder and in memory?")

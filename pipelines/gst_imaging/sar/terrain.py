@@ -9,11 +9,10 @@ import math
 from .. import library, play
 from ..command import NO_RESULT, UNREADABLE, Failure
 from . import ground
-from .heights import without_no_data
 from .images import Image, read_real
 from .orbit import EQUATORIAL, POLAR
+from .rasters import LEAST, MOST, without_no_data
 
-LEAST, MOST = -1000, 9000  # m: others are no heights. insarform has the same limits
 STRIP = 256  # rows of the DEM at a time
 LAYOVER, SHADOW, OUTSIDE = 1, 2, 255
 DEGREE, NODES = 11, 48  # of the polynomials of the orbit
