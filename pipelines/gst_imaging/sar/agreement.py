@@ -3,7 +3,7 @@
 import os
 
 from ..command import UNREADABLE, Failure
-from .images import led_of, names_in
+from .images import find_led
 from .orbit import Image
 
 # key, the largest difference in parts of the value, and what happens beyond it
@@ -15,9 +15,9 @@ NUMBERS = [
 
 
 def check_led(path):
-    named = names_in(path, r"^\s*led_file\s*=\s*(\S+)")
-    if named and not led_of(path):
-        raise Failure(UNREADABLE, f'"{path}" names the LED file "{named[-1]}", which is neither beside it nor in the working folder. Put it there, '
+    led = find_led(path)
+    if led and not os.path.isfile(led):
+        raise Failure(UNREADABLE, f'"{path}" names the LED file "{os.path.basename(led)}", which is neither beside it nor in the working folder. Put it there, '
                                   "or correct led_file.")
 
 
