@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "gstimagingndarray.h"
+
 static gpointer
 member (const GstImagingSetting *self, gconstpointer settings)
 {
@@ -54,12 +56,24 @@ read_file (const GstImagingSetting *self, const gchar *location)
 
   if (!self->load)
     return file;
-  file->data = self->load (location, &file->error);
+  file->data = self->load (self->name, location, &file->error);
   if (file->data)
     file->hash = gst_imaging_settings_hash_file (location);
   else
     file->status = IMK_ERROR_FILE;
   return file;
+}
+
+gpointer
+gst_imaging_setting_load_array (
+    const gchar *property, const gchar *location, ImkError *error)
+{
+  g_autoptr (GError) why = NULL;
+  GstImagingNdArray *array = gst_imaging_nd_array_load (location, &why);
+
+  if (!array)
+    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
+  return array;
 }
 
 static GstImagingArray *

@@ -130,6 +130,7 @@ typedef struct {
 
 /**
  * GstImagingFileLoad: (skip)
+ * @property: its name, for the sentence of @error
  * @location: a path, not empty
  * @error: the reason of a failure
  *
@@ -138,7 +139,19 @@ typedef struct {
  * Returns: (nullable): the file's content in the form the element needs, or
  *   %NULL with @error set, whose sentence names @location
  */
-typedef gpointer (*GstImagingFileLoad) (const gchar *location, ImkError *error);
+typedef gpointer (*GstImagingFileLoad) (
+    const gchar *property, const gchar *location, ImkError *error);
+
+/**
+ * gst_imaging_setting_load_array: (skip)
+ *
+ * A #GstImagingFileLoad of any array file.
+ *
+ * Returns: (nullable): a #GstImagingNdArray, for gst_imaging_nd_array_free()
+ */
+GST_IMAGING_API
+gpointer gst_imaging_setting_load_array (
+    const gchar *property, const gchar *location, ImkError *error);
 
 /**
  * _GstImagingArray: (skip)

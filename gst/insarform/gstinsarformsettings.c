@@ -50,13 +50,13 @@ static const GEnumValue filter_values[] = {
 };
 
 static gpointer
-load_orbit (const gchar *location, ImkError *error)
+load_orbit (const gchar *property, const gchar *location, ImkError *error)
 {
   return gst_insar_orbit_load (location, error);
 }
 
 static gpointer
-load_dem (const gchar *location, ImkError *error)
+load_dem (const gchar *property, const gchar *location, ImkError *error)
 {
   return gst_insar_plane_load (location, 1, error);
 }

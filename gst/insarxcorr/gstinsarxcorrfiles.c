@@ -7,19 +7,6 @@ typedef struct {
   gdouble *values;
 } GrossOffsets;
 
-static GstImagingNdArray *
-load (const gchar *property, const gchar *location, ImkError *error)
-{
-  GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
-
-  if (npy)
-    return npy;
-  imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
-  g_error_free (why);
-  return NULL;
-}
-
 static ImkStatus
 wrong_array (const gchar *property, const GstImagingNdArray *npy,
     const gchar *expected, ImkError *error)
@@ -32,9 +19,11 @@ wrong_array (const gchar *property, const GstImagingNdArray *npy,
 }
 
 gpointer
-gst_insar_load_mask (const gchar *location, ImkError *error)
+gst_insar_load_mask (
+    const gchar *property, const gchar *location, ImkError *error)
 {
-  g_autoptr (GstImagingNdArray) npy = load ("mask-location", location, error);
+  g_autoptr (GstImagingNdArray) npy =
+      gst_imaging_setting_load_array (property, location, error);
 
   if (!npy)
     return NULL;
@@ -43,22 +32,17 @@ gst_insar_load_mask (const gchar *location, ImkError *error)
       npy->n_dims == 2 && npy->n_values > 0 && npy->dims[0] <= G_MAXUINT32 &&
       npy->dims[1] <= G_MAXUINT32)
     return g_steal_pointer (&npy);
-  wrong_array ("mask-location", npy,
+  wrong_array (property, npy,
       "[lines, columns] of u8 or bool, over the whole reference", error);
   return NULL;
 }
 
-void
-gst_insar_free_mask (gpointer mask)
-{
-  gst_imaging_nd_array_free (mask);
-}
-
 gpointer
-gst_insar_load_gross_offsets (const gchar *location, ImkError *error)
+gst_insar_load_gross_offsets (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   g_autoptr (GstImagingNdArray) npy =
-      load ("gross-offsets-location", location, error);
+      gst_imaging_setting_load_array (property, location, error);
   GrossOffsets *self;
   gdouble *values;
   GError *why = NULL;
@@ -67,8 +51,7 @@ gst_insar_load_gross_offsets (const gchar *location, ImkError *error)
     return NULL;
   values = gst_imaging_nd_array_to_double (npy, NULL, &why);
   if (!values) {
-    imk_error_set (
-        error, IMK_ERROR_FILE, "gross-offsets-location: %s", why->message);
+    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
     g_error_free (why);
     return NULL;
   }

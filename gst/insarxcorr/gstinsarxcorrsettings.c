@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstinsarxcorrsettings.h"
 
+#include "gstimagingndarray.h"
+
 #include "imk/insarxcorr-fit.h"
 
 #define DEFAULT_PROP_USE_SHIFT TRUE
@@ -99,7 +101,7 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
     GST_IMAGING_BOOLEAN ("use-shift", NEXT_SET, KERNEL, Settings, use_shift,
         "Start the search at the rshift and ashift of the secondary"),
     GST_IMAGING_PATH ("mask-location", NEXT_SET, KERNEL, Settings, mask,
-        gst_insar_load_mask, gst_insar_free_mask,
+        gst_insar_load_mask, (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file [lines, columns] of u8 or bool that covers the whole "
         "reference, in any resolution. Patches whose centre is 0 there are "
         "omitted"),

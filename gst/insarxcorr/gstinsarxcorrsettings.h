@@ -30,9 +30,10 @@ gdouble gst_insar_settings_min_correlation (const GstInsarSettings *self);
 /* --- gstinsarxcorrfiles.c ------------------------------------------------- */
 
 /* GstImagingFileLoad. */
-gpointer gst_insar_load_mask (const gchar *location, ImkError *error);
-void gst_insar_free_mask (gpointer mask);
-gpointer gst_insar_load_gross_offsets (const gchar *location, ImkError *error);
+gpointer gst_insar_load_mask (
+    const gchar *property, const gchar *location, ImkError *error);
+gpointer gst_insar_load_gross_offsets (
+    const gchar *property, const gchar *location, ImkError *error);
 void gst_insar_free_gross_offsets (gpointer offsets);
 
 /* Lets a @config that is complete refer to the files of @self.

@@ -497,7 +497,7 @@ gst_lap_sharpen_is_identity (GstImagingFilter *filter)
 
 /* Returns: (transfer full): a configuration, of which the kernel counts */
 static gpointer
-load_kernel (const gchar *location, ImkError *error)
+load_kernel (const gchar *property, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
   GstImagingNdArray *array = gst_imaging_nd_array_load (location, &why);
@@ -506,7 +506,7 @@ load_kernel (const gchar *location, ImkError *error)
   ImkLapsharpenConfig *kernel = NULL;
 
   if (!values)
-    imk_error_set (error, IMK_ERROR_FILE, "kernel-location: %s", why->message);
+    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
   else if (array->n_dims != 2 || array->dims[0] != array->dims[1] ||
            array->dims[0] > IMK_LAPSHARPEN_MAX_KERNEL ||
            array->dims[0] % 2 == 0 || array->dims[0] == 1) {

@@ -266,7 +266,8 @@ white_of (GstImagingNdArrayType type)
 }
 
 gpointer
-gst_lap_sharpen_load_mask (const gchar *location, ImkError *error)
+gst_lap_sharpen_load_mask (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
   g_autoptr (GstImagingNdArray) array =
@@ -278,7 +279,7 @@ gst_lap_sharpen_load_mask (const gchar *location, ImkError *error)
   gdouble white;
 
   if (!values) {
-    imk_error_set (error, IMK_ERROR_FILE, "mask-location: %s", why->message);
+    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
     return NULL;
   }
   white = white_of (array->type);

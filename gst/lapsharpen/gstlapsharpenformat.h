@@ -79,7 +79,8 @@ void gst_lap_sharpen_make_tables (const GstVideoInfo *info, guint plane,
 void gst_lap_sharpen_clear_tables (GstLapSharpenTables *tables);
 
 /* Reads the file of mask-location. */
-gpointer gst_lap_sharpen_load_mask (const gchar *location, ImkError *error);
+gpointer gst_lap_sharpen_load_mask (
+    const gchar *property, const gchar *location, ImkError *error);
 ImkStatus gst_lap_sharpen_check_mask (const GstVideoInfo *info,
     const GstLapSharpenSettings *settings, ImkError *error);
 

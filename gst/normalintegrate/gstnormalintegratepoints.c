@@ -68,7 +68,8 @@ parse (gchar *text, const gchar *name, Points *points, ImkError *error)
 }
 
 gpointer
-gst_normal_integrate_points_load (const gchar *location, ImkError *error)
+gst_normal_integrate_points_load (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   g_autofree gchar *name = gst_imaging_file_name (location);
   g_autofree gchar *text = NULL;

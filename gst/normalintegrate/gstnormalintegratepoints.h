@@ -17,6 +17,6 @@ typedef struct {
  * semicolons between; # begins a comment, and a first row of words is the
  * names of the columns. */
 gpointer gst_normal_integrate_points_load (
-    const gchar *location, ImkError *error);
+    const gchar *property, const gchar *location, ImkError *error);
 
 G_END_DECLS

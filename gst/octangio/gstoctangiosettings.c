@@ -55,25 +55,6 @@ static const GEnumValue falling_values[] = {
     {0, NULL, NULL},
 };
 
-static gpointer
-load_surfaces (const gchar *location, ImkError *error)
-{
-  GError *why = NULL;
-  GstImagingNdArray *array = gst_imaging_nd_array_load (location, &why);
-
-  if (!array)
-    imk_error_set (
-        error, IMK_ERROR_FILE, "surfaces-location: %s", why->message);
-  g_clear_error (&why);
-  return array;
-}
-
-static void
-free_surfaces (gpointer data)
-{
-  gst_imaging_nd_array_free (data);
-}
-
 static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT ("repeats", LIVE, GST_OCT_ANGIO_KERNEL,
         GstOctAngioSettings, config.n_repeats, 1, IMK_OCTANGIO_MAX_REPEATS,
@@ -155,7 +136,8 @@ static const GstImagingSetting settings[] = {
         "Depths at the bottom that the slab leaves out, or its distance above "
         "the second surface"),
     GST_IMAGING_PATH ("surfaces-location", LIVE, GST_OCT_ANGIO_KERNEL,
-        GstOctAngioSettings, surfaces, load_surfaces, free_surfaces,
+        GstOctAngioSettings, surfaces, gst_imaging_setting_load_array,
+        (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file [2, A-scans], or [rows, 2, A-scans] with one pair for each "
         "row: the depths of the two surfaces that bound the slab"),
     GST_IMAGING_UINT ("enface-depths", LIVE, GST_OCT_ANGIO_KERNEL,

@@ -46,18 +46,6 @@ misshaped (const gchar *property, const gchar *location,
   return NULL;
 }
 
-GstImagingNdArray *
-gst_oct_bscan_load_npy (
-    const gchar *property, const gchar *location, ImkError *error)
-{
-  GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
-
-  if (!npy)
-    failed (property, why, error);
-  return npy;
-}
-
 gdouble *
 gst_oct_bscan_get_background (
     const GstImagingFile *file, guint n_cameras, guint width, ImkError *error)
@@ -125,11 +113,12 @@ gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
   return pattern;
 }
 
-GstImagingNdArray *
+gpointer
 gst_oct_bscan_load_curve (
     const gchar *property, const gchar *location, ImkError *error)
 {
-  GstImagingNdArray *npy = gst_oct_bscan_load_npy (property, location, error);
+  GstImagingNdArray *npy =
+      gst_imaging_setting_load_array (property, location, error);
   GError *why = NULL;
   gdouble *values =
       npy ? gst_imaging_nd_array_to_double (npy, NULL, &why) : NULL;

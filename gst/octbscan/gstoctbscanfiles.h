@@ -10,12 +10,8 @@
 
 G_BEGIN_DECLS
 
-/* Any array; @property: whose file it is. */
-GstImagingNdArray *gst_oct_bscan_load_npy (
-    const gchar *property, const gchar *location, ImkError *error);
-
-/* A curve, [n] numbers. */
-GstImagingNdArray *gst_oct_bscan_load_curve (
+/* A GstImagingFileLoad of a curve, [n] numbers: a GstImagingNdArray. */
+gpointer gst_oct_bscan_load_curve (
     const gchar *property, const gchar *location, ImkError *error);
 
 /* Spectra, [N] for all cameras or [n_cameras, N] for each. Returns: n_cameras

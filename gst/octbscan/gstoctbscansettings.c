@@ -161,7 +161,7 @@ static const GEnumValue range_values[] = {
 /* In the thread that sets the property: whether they fit the spectra is seen
  * where they are used. */
 static gpointer
-load_calibration (const gchar *location, ImkError *error)
+load_calibration (const gchar *property, const gchar *location, ImkError *error)
 {
   return gst_oct_bscan_calibration_file_load (location, error);
 }
@@ -170,42 +170,6 @@ static void
 free_calibration (gpointer data)
 {
   gst_oct_bscan_calibration_file_free (data);
-}
-
-static gpointer
-load_background (const gchar *location, ImkError *error)
-{
-  return gst_oct_bscan_load_npy ("background-location", location, error);
-}
-
-static gpointer
-load_pattern (const gchar *location, ImkError *error)
-{
-  return gst_oct_bscan_load_npy ("pattern-location", location, error);
-}
-
-static gpointer
-load_window (const gchar *location, ImkError *error)
-{
-  return gst_oct_bscan_load_curve ("window-location", location, error);
-}
-
-static gpointer
-load_tracking_reference (const gchar *location, ImkError *error)
-{
-  return gst_oct_bscan_load_curve ("tracking-reference", location, error);
-}
-
-static gpointer
-load_scan_curve (const gchar *location, ImkError *error)
-{
-  return gst_oct_bscan_load_curve ("scan-curve", location, error);
-}
-
-static void
-free_npy (gpointer data)
-{
-  gst_imaging_nd_array_free (data);
 }
 
 /* --- the table ------------------------------------------------------------ */
@@ -299,14 +263,15 @@ static const GstImagingSetting settings[] = {
         "GstOctBscanWindow", window_values,
         "Window over the wavenumbers, applied before the transform"),
     GST_IMAGING_PATH ("window-location", LIVE, PLAN, Settings, window,
-        load_window, free_npy,
+        gst_oct_bscan_load_curve, (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file [n] over the wavenumbers, for window=file. If n is not M "
         "it is interpolated linearly"),
     GST_IMAGING_ENUM ("background", LIVE, PLAN, Settings,
         config.background_mode, "GstOctBscanBackground", background_values,
         "Background that is subtracted from each spectrum"),
     GST_IMAGING_PATH ("background-location", LIVE, PLAN, Settings, background,
-        load_background, free_npy,
+        gst_imaging_setting_load_array,
+        (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file with one spectrum [samples], or one for each camera "
         "[cameras, samples], for background=file"),
     GST_IMAGING_UINT ("background-bscans", LIVE, PLAN, Settings,
@@ -333,7 +298,8 @@ static const GstImagingSetting settings[] = {
         "Number of segments that the A-scans of a camera are divided into for "
         "fixed-pattern. Each segment keeps at least two A-scans"),
     GST_IMAGING_PATH ("pattern-location", LIVE, PLAN, Settings, pattern,
-        load_pattern, free_npy,
+        gst_imaging_setting_load_array,
+        (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file, complex [depths] or [cameras, depths], for "
         "fixed-pattern=file. The action save-fixed-pattern writes such a file"),
     GST_IMAGING_ENUM ("scan-correction", LIVE, PLAN, Settings, config.scan,
@@ -341,7 +307,7 @@ static const GstImagingSetting settings[] = {
         "Motion of the scanner. A-scans are interpolated to even distances, "
         "linear in intensity"),
     GST_IMAGING_PATH ("scan-curve", LIVE, PLAN, Settings, scan_curve,
-        load_scan_curve, free_npy,
+        gst_oct_bscan_load_curve, (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file for scan-correction=curve: the A-scan, a fractional "
         "number, that is shown in each column of the image. If it has another "
         "length than the B-scan it is interpolated linearly"),
@@ -382,7 +348,8 @@ static const GstImagingSetting settings[] = {
         "Tracking also shifts the pad complex, by fractions of a depth, so that "
         "octangio compares the same depths of the sample"),
     GST_IMAGING_PATH ("tracking-reference", LIVE, PLAN, Settings,
-        tracking_reference, load_tracking_reference, free_npy,
+        tracking_reference, gst_oct_bscan_load_curve,
+        (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file [depths of the window] with a mean intensity profile that "
         "tracking aligns to, in the place of the B-scans' own"),
     GST_IMAGING_UINT ("tracking-reach", LIVE, PLAN, Settings,

@@ -17,14 +17,15 @@ read_text (const gchar *property, const gchar *location, gchar **text,
 }
 
 gpointer
-gst_photo_stereo_load_lights (const gchar *location, ImkError *error)
+gst_photo_stereo_load_lights (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   g_autofree gchar *text = NULL;
   g_autofree gchar *name = gst_imaging_file_name (location);
   ImkPhotostereoLights *lights = g_new0 (ImkPhotostereoLights, 1);
   gsize size;
 
-  if (read_text ("lights-location", location, &text, &size, error) == IMK_OK &&
+  if (read_text (property, location, &text, &size, error) == IMK_OK &&
       imk_photostereo_lights_parse (text, size, name, lights, error) == IMK_OK)
     return lights;
   g_free (lights);
@@ -39,44 +40,15 @@ gst_photo_stereo_free_lights (gpointer lights)
 }
 
 gpointer
-gst_photo_stereo_load_intensities (const gchar *location, ImkError *error)
+gst_photo_stereo_load_intensities (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   gchar *text;
   gsize size;
 
-  if (read_text ("intensities-location", location, &text, &size, error) !=
-      IMK_OK)
+  if (read_text (property, location, &text, &size, error) != IMK_OK)
     return NULL;
   return g_bytes_new_take (text, size);
-}
-
-static gpointer
-load_npy (const gchar *property, const gchar *location, ImkError *error)
-{
-  g_autoptr (GError) why = NULL;
-  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
-
-  if (!npy)
-    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
-  return npy;
-}
-
-gpointer
-gst_photo_stereo_load_dark (const gchar *location, ImkError *error)
-{
-  return load_npy ("dark-location", location, error);
-}
-
-gpointer
-gst_photo_stereo_load_white (const gchar *location, ImkError *error)
-{
-  return load_npy ("white-location", location, error);
-}
-
-gpointer
-gst_photo_stereo_load_mask (const gchar *location, ImkError *error)
-{
-  return load_npy ("mask-location", location, error);
 }
 
 ImkStatus

@@ -10,16 +10,12 @@
 G_BEGIN_DECLS
 
 /* GstImagingFileLoad of the paths. Returns: ImkPhotostereoLights */
-gpointer gst_photo_stereo_load_lights (const gchar *location, ImkError *error);
+gpointer gst_photo_stereo_load_lights (
+    const gchar *property, const gchar *location, ImkError *error);
 void gst_photo_stereo_free_lights (gpointer lights);
 /* Returns: GBytes, which is parsed later together with the lights */
 gpointer gst_photo_stereo_load_intensities (
-    const gchar *location, ImkError *error);
-/* Return: GstImagingNdArray */
-gpointer gst_photo_stereo_load_dark (const gchar *location, ImkError *error);
-gpointer gst_photo_stereo_load_white (const gchar *location, ImkError *error);
-gpointer gst_photo_stereo_load_mask (const gchar *location, ImkError *error);
-
+    const gchar *property, const gchar *location, ImkError *error);
 /* A copy of the lights, with the intensities of @intensities unless that is
  * NULL; to be given to imk_photostereo_lights_clear (). */
 ImkStatus gst_photo_stereo_join_lights (const GstImagingFile *lights,

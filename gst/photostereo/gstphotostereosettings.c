@@ -205,17 +205,17 @@ static const GstImagingSetting settings[] = {
         "object are then nearer to the axis than they seem. 0: parallel rays"),
     NEW (DOUBLE, "sensor-width-mm", config.sensor_width_mm, 0, 1e6, "mm",
         "Width of the sensor, or of the part of it that the frame is of"),
-    NEW (PATH, "dark-location", dark, gst_photo_stereo_load_dark,
+    NEW (PATH, "dark-location", dark, gst_imaging_setting_load_array,
         (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file with a picture without light, of the type and size of the "
         "frames (bool: 0 and 1), or [bands, height, width]. It is subtracted; "
         "negative results become 0"),
-    NEW (PATH, "white-location", white, gst_photo_stereo_load_white,
+    NEW (PATH, "white-location", white, gst_imaging_setting_load_array,
         (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file with a picture of a white plane, in the formats of "
         "dark-location. Samples are divided by it and multiplied by its mean. "
         "Pixels where it is black or clipped are not solved"),
-    NEW (PATH, "mask-location", mask, gst_photo_stereo_load_mask,
+    NEW (PATH, "mask-location", mask, gst_imaging_setting_load_array,
         (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file [height, width] of u8 or bool. Pixels that are 0 there are "
         "not solved"),

@@ -28,7 +28,7 @@ gst_sh_centroid_array_new (guint n_dims, const guint64 *dims)
   return self;
 }
 
-GstShCentroidArray *
+gpointer
 gst_sh_centroid_array_load (
     const gchar *property, const gchar *location, ImkError *error)
 {
@@ -86,7 +86,7 @@ gst_sh_centroid_array_check_finite (const GstShCentroidArray *self,
   return check_columns (self, property, location, G_MAXUINT64, error);
 }
 
-GstShCentroidArray *
+gpointer
 gst_sh_centroid_array_load_finite (
     const gchar *property, const gchar *location, ImkError *error)
 {
@@ -181,31 +181,30 @@ map_of (const GstShCentroidArray *a)
 }
 
 gpointer
-gst_sh_centroid_map_load (const gchar *location, ImkError *error)
+gst_sh_centroid_map_load (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   GstShCentroidArray *a =
-      gst_sh_centroid_array_load ("map-location", location, error);
+      gst_sh_centroid_array_load (property, location, error);
   GstShCentroidMap *map = NULL;
 
   if (!a)
     return NULL;
   if (a->n_dims != 2)
     imk_error_set (error, IMK_ERROR_FILE,
-        "map-location \"%s\" has %u dimensions; it needs 2, a row for each "
-        "cell.",
-        location, a->n_dims);
+        "%s \"%s\" has %u dimensions; it needs 2, a row for each cell.",
+        property, location, a->n_dims);
   else if (a->dims[1] < MIN_COLUMNS || a->dims[1] > MAP_COLUMNS)
     imk_error_set (error, IMK_ERROR_FILE,
-        "map-location \"%s\" has %" G_GUINT64_FORMAT
+        "%s \"%s\" has %" G_GUINT64_FORMAT
         " columns; a cell needs x, y, width, height, and may have ref-x, "
         "ref-y, min-flux, threshold, row, column.",
-        location, a->dims[1]);
+        property, location, a->dims[1]);
   else if (a->dims[0] == 0 || a->dims[0] > G_MAXUINT32)
     imk_error_set (error, IMK_ERROR_FILE,
-        "map-location \"%s\" has %" G_GUINT64_FORMAT
-        " rows; it needs one for each cell.",
-        location, a->dims[0]);
-  else if (check_columns (a, "map-location", location, MIN_COLUMNS, error))
+        "%s \"%s\" has %" G_GUINT64_FORMAT " rows; it needs one for each cell.",
+        property, location, a->dims[0]);
+  else if (check_columns (a, property, location, MIN_COLUMNS, error))
     map = map_of (a);
   g_free (a);
   return map;

@@ -22,12 +22,11 @@ typedef struct {
 GstShCentroidArray *gst_sh_centroid_array_new (
     guint n_dims, const guint64 *dims);
 
-/* @property: for the sentences of @error. Returns: (transfer full) (nullable)
- */
-GstShCentroidArray *gst_sh_centroid_array_load (
+/* A GstImagingFileLoad. Returns: GstShCentroidArray */
+gpointer gst_sh_centroid_array_load (
     const gchar *property, const gchar *location, ImkError *error);
 /* The same; all its numbers are finite. */
-GstShCentroidArray *gst_sh_centroid_array_load_finite (
+gpointer gst_sh_centroid_array_load_finite (
     const gchar *property, const gchar *location, ImkError *error);
 
 /* Returns: FALSE with @error set where a number is not finite */
@@ -56,7 +55,8 @@ typedef struct {
 /* A GstImagingFileLoad: a map [n, 4..12] of x, y, width, height and optionally
  * ref-x, ref-y, min-flux, threshold, row, column of each cell; further columns
  * are not read */
-gpointer gst_sh_centroid_map_load (const gchar *location, ImkError *error);
+gpointer gst_sh_centroid_map_load (
+    const gchar *property, const gchar *location, ImkError *error);
 
 /* Writes a map [n, 12] of the cell around each spot of @grid, with its lattice
  * point for a reference; then its row and column in the lattice, and, in each

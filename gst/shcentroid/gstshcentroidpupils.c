@@ -77,10 +77,11 @@ number_places (GstShCentroidPupils *self)
 }
 
 gpointer
-gst_sh_centroid_pupils_load (const gchar *location, ImkError *error)
+gst_sh_centroid_pupils_load (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   g_autofree GstShCentroidArray *a =
-      gst_sh_centroid_array_load_finite ("pupils-location", location, error);
+      gst_sh_centroid_array_load_finite (property, location, error);
   g_autofree guint8 *numbers = NULL;
   g_autofree GstShCentroidPupils *self = g_new0 (GstShCentroidPupils, 1);
   ImkError why;

@@ -17,7 +17,8 @@ typedef struct {
 } GstShCentroidPupils;
 
 /* A GstImagingFileLoad. */
-gpointer gst_sh_centroid_pupils_load (const gchar *location, ImkError *error);
+gpointer gst_sh_centroid_pupils_load (
+    const gchar *property, const gchar *location, ImkError *error);
 void gst_sh_centroid_pupils_free (gpointer pupils);
 
 /* The cells, for @config, whose frame is set. @file: (nullable): of

@@ -151,32 +151,18 @@ static const GEnumValue lattice_values[] = {
 
 /* --- files ---------------------------------------------------------------- */
 
-#define LOADER(function, property, load) \
-  static gpointer function (const gchar *location, ImkError *error) \
-  { \
-    return load (property, location, error); \
-  }
-
-LOADER (load_dark, "dark-location", gst_sh_centroid_array_load_finite)
-LOADER (load_flat, "flat-location", gst_sh_centroid_array_load_finite)
-LOADER (
-    load_bad_pixels, "bad-pixels-location", gst_sh_centroid_array_load_finite)
-LOADER (
-    load_references, "reference-location", gst_sh_centroid_array_load_finite)
-LOADER (load_template, "template-location", gst_sh_centroid_array_load)
-
 /* One of a wrong length is refused with the length that the frame needs. */
 static gpointer
-load_lut (const gchar *location, ImkError *error)
+load_lut (const gchar *property, const gchar *location, ImkError *error)
 {
   GstShCentroidArray *array =
-      gst_sh_centroid_array_load ("lut-location", location, error);
+      gst_sh_centroid_array_load (property, location, error);
   gboolean fits =
       array && (gst_sh_centroid_array_has_shape (array, 1, 256) ||
                    gst_sh_centroid_array_has_shape (array, 1, 65536));
 
-  if (fits && !gst_sh_centroid_array_check_finite (
-                  array, "lut-location", location, error))
+  if (fits &&
+      !gst_sh_centroid_array_check_finite (array, property, location, error))
     g_clear_pointer (&array, g_free);
   return array;
 }
@@ -255,7 +241,8 @@ static const GstImagingSetting settings[] = {
         "GstShCentroidLattice", lattice_values,
         "Arrangement of the lenslets that find-grid searches for"),
     GST_IMAGING_PATH ("reference-location", LIVE, CELLS, GstShCentroidSettings,
-        files[GST_SH_CENTROID_REFERENCE], load_references, g_free,
+        files[GST_SH_CENTROID_REFERENCE], gst_sh_centroid_array_load_finite,
+        g_free,
         "Array file [cells, 2] with the reference x and y of each cell, in "
         "pixels. Slopes are measured from there. Without a file the references "
         "are the centres of the cells"),
@@ -267,15 +254,16 @@ static const GstImagingSetting settings[] = {
         "Number of pixels ignored at each edge of every cell. The references "
         "do not move"),
     GST_IMAGING_PATH ("dark-location", LIVE, CELLS, GstShCentroidSettings,
-        files[GST_SH_CENTROID_DARK], load_dark, g_free,
+        files[GST_SH_CENTROID_DARK], gst_sh_centroid_array_load_finite, g_free,
         "Array file [height, width] of counts that are subtracted from the "
         "samples. It replaces a captured dark frame"),
     GST_IMAGING_PATH ("flat-location", LIVE, CELLS, GstShCentroidSettings,
-        files[GST_SH_CENTROID_FLAT], load_flat, g_free,
+        files[GST_SH_CENTROID_FLAT], gst_sh_centroid_array_load_finite, g_free,
         "Array file [height, width] of factors for the samples after the dark "
         "frame is subtracted; 0 marks a bad pixel. It replaces a captured flat"),
     GST_IMAGING_PATH ("bad-pixels-location", LIVE, CELLS, GstShCentroidSettings,
-        files[GST_SH_CENTROID_BAD_PIXELS], load_bad_pixels, g_free,
+        files[GST_SH_CENTROID_BAD_PIXELS], gst_sh_centroid_array_load_finite,
+        g_free,
         "Array file [height, width]. Pixels that are not 0 there are ignored "
         "everywhere"),
     GST_IMAGING_PATH ("lut-location", LIVE, CELLS, GstShCentroidSettings,
@@ -321,7 +309,7 @@ static const GstImagingSetting settings[] = {
         config.estimator, "GstShCentroidEstimator", estimator_values,
         "Method that locates a spot"),
     GST_IMAGING_PATH ("template-location", LIVE, CELLS, GstShCentroidSettings,
-        files[GST_SH_CENTROID_TEMPLATE], load_template, g_free,
+        files[GST_SH_CENTROID_TEMPLATE], gst_sh_centroid_array_load, g_free,
         "Array file [height, width] with one template for all cells, or "
         "[cells, height, width] with one for each, used with "
         "estimator=correlation and matched. A template is at most as large as a "

@@ -77,37 +77,21 @@ static const GEnumValue calibration_values[] = {
 /* --- files ---------------------------------------------------------------- */
 
 static gpointer
-load_matrix (const gchar *location, ImkError *error)
+load_matrix (const gchar *property, const gchar *location, ImkError *error)
 {
-  return gst_sh_reconstruct_matrix_load ("matrix-location", location, 0, error);
+  return gst_sh_reconstruct_matrix_load (property, location, 0, error);
 }
 
 static gpointer
-load_interaction (const gchar *location, ImkError *error)
+load_interaction (const gchar *property, const gchar *location, ImkError *error)
 {
-  return gst_sh_reconstruct_matrix_load (
-      "interaction-location", location, 1, error);
+  return gst_sh_reconstruct_matrix_load (property, location, 1, error);
 }
-
-#define LOADER(NAME, PROPERTY) \
-  static gpointer load_##NAME (const gchar *location, ImkError *error) \
-  { \
-    return gst_sh_centroid_array_load_finite (PROPERTY, location, error); \
-  }
-
-LOADER (modes, "modes-location")
-LOADER (controller, "controller-location")
-LOADER (reference, "reference-location")
-LOADER (offsets, "slope-offsets-location")
-LOADER (actuator_map, "actuator-map-location")
-LOADER (mirror_0, "mirror-0-location")
-LOADER (mirror_1, "mirror-1-location")
-LOADER (mirror_2, "mirror-2-location")
-LOADER (mirror_3, "mirror-3-location")
 
 #define FILE_OF(NAME, GROUP, MEMBER, BLURB) \
   GST_IMAGING_PATH (NAME "-location", LIVE, GST_SH_RECONSTRUCT_##GROUP, \
-      GstShReconstructSettings, MEMBER, load_##MEMBER, g_free, BLURB)
+      GstShReconstructSettings, MEMBER, gst_sh_centroid_array_load_finite, \
+      g_free, BLURB)
 #define MATRIX_OF(NAME, MEMBER, BLURB) \
   GST_IMAGING_PATH (NAME "-location", LIVE, GST_SH_RECONSTRUCT_KERNEL, \
       GstShReconstructSettings, MEMBER, load_##MEMBER, \
@@ -115,7 +99,7 @@ LOADER (mirror_3, "mirror-3-location")
 #define MIRROR_OF(NUMBER) \
   GST_IMAGING_PATH ("mirror-" #NUMBER "-location", LIVE, \
       GST_SH_RECONSTRUCT_OUTPUT, GstShReconstructSettings, mirrors[NUMBER], \
-      load_mirror_##NUMBER, g_free, \
+      gst_sh_centroid_array_load_finite, g_free, \
       "Path of an array [commands of this mirror, commands]: the matrix " \
       "that makes the output of the pad mirror_" #NUMBER " from the commands")
 #define NUMBER_OF(NAME, MEMBER, MIN, MAX, UNIT, BLURB) \

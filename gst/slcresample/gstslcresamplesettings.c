@@ -22,7 +22,7 @@ take_error (GError *why, ImkError *error)
 }
 
 static gpointer
-load_fit (const gchar *location, ImkError *error)
+load_fit (const gchar *property, const gchar *location, ImkError *error)
 {
   GstInsarPrmAlignment *fit = g_new (GstInsarPrmAlignment, 1);
   GError *why = NULL;
@@ -35,7 +35,7 @@ load_fit (const gchar *location, ImkError *error)
 }
 
 static gpointer
-load_reference (const gchar *location, ImkError *error)
+load_reference (const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
   GstInsarPrm *prm = gst_insar_prm_load (location, &why);
@@ -46,7 +46,7 @@ load_reference (const gchar *location, ImkError *error)
 }
 
 static gpointer
-load_offsets (const gchar *location, ImkError *error)
+load_offsets (const gchar *property, const gchar *location, ImkError *error)
 {
   GstInsarPlane *plane = gst_insar_plane_load (location, 1, error);
   gsize n = plane ? (gsize) plane->width * plane->height : 0;

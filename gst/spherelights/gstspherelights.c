@@ -346,24 +346,21 @@ gst_sphere_lights_stop (GstBaseTransform *trans)
 /* --- the properties ------------------------------------------------------ */
 
 static gpointer
-load_mask (const gchar *location, ImkError *error)
+load_mask (const gchar *property, const gchar *location, ImkError *error)
 {
-  GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
+  GstImagingNdArray *npy =
+      gst_imaging_setting_load_array (property, location, error);
   g_autofree gchar *what = NULL, *name = NULL;
 
-  if (!npy) {
-    imk_error_set (error, IMK_ERROR_FILE, "mask-location: %s", why->message);
-    g_clear_error (&why);
+  if (!npy)
     return NULL;
-  }
   if (npy->n_dims == 2 && (npy->type == GST_IMAGING_ND_ARRAY_TYPE_U8 ||
                               npy->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL))
     return npy;
   what = gst_imaging_nd_array_describe (npy);
   name = gst_imaging_file_name (location);
   imk_error_set (error, IMK_ERROR_FILE,
-      "mask-location \"%s\" is %s; it needs to be u8 or bool, [height, width].",
+      "%s \"%s\" is %s; it needs to be u8 or bool, [height, width].", property,
       name, what);
   gst_imaging_nd_array_free (npy);
   return NULL;

@@ -61,7 +61,7 @@ G_DEFINE_TYPE (TestSettled, test_settled, GST_TYPE_ELEMENT)
 static void (*while_loading) (void); /* of the next file */
 
 static gpointer
-load (const gchar *location, ImkError *error)
+load (const gchar *property, const gchar *location, ImkError *error)
 {
   gchar *text;
 
@@ -70,7 +70,7 @@ load (const gchar *location, ImkError *error)
   if (g_file_get_contents (location, &text, NULL, NULL))
     return text;
   imk_error_set (
-      error, IMK_ERROR_FILE, "path \"%s\" cannot be read.", location);
+      error, IMK_ERROR_FILE, "%s \"%s\" cannot be read.", property, location);
   return NULL;
 }
 
