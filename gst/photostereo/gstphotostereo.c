@@ -81,7 +81,7 @@ static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
 };
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstPhotoStereo, gst_photo_stereo,
-    GST_TYPE_ELEMENT,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         photostereo_debug, "photostereo", 0, "Photometric stereo"))
 GST_ELEMENT_REGISTER_DEFINE (
@@ -127,7 +127,7 @@ note_time (GstPhotoStereo *self, GstBuffer *buffer)
 static ImkStatus
 prepare (GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
 {
-  ImkStatus status = gst_imaging_engine_ensure_open (self->engine, error);
+  ImkStatus status = gst_imaging_engine_ensure_open (self->base.engine, error);
 
   return status == IMK_OK
              ? gst_photo_stereo_follow_settings (self, buffer, error)
@@ -157,7 +157,7 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   }
   /* the backend follows the data from the first picture of a set on */
   if ((!self->kernel || imk_photostereo_n_added (self->kernel) == 0) &&
-      !gst_imaging_engine_follow (self->engine, buffer)) {
+      !gst_imaging_engine_follow (self->base.engine, buffer)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
@@ -169,10 +169,10 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     flow = gst_photo_stereo_is_sliding (self)
                ? gst_photo_stereo_window_check (self)
                : gst_photo_stereo_check_set (self);
-    gst_imaging_engine_count_frame (self->engine, entered);
+    gst_imaging_engine_count_frame (self->base.engine, entered);
     self->warned_of_place = FALSE;
   } else if (!gst_photo_stereo_leave_out (self, status, &error)) {
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
     flow = GST_FLOW_ERROR;
   }
   gst_buffer_unref (buffer);
@@ -212,7 +212,7 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
   self->n_skip = 0;
   gst_clear_caps (&self->caps); /* those that are refused come again */
   grey = grey_caps (self, caps);
-  ok = gst_imaging_engine_set_caps (self->engine, grey, NULL);
+  ok = gst_imaging_engine_set_caps (self->base.engine, grey, NULL);
   gst_caps_unref (grey);
   if (ok)
     gst_caps_replace (&self->caps, caps);
@@ -235,26 +235,26 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   case GST_EVENT_EOS:
     tell_flow (self, gst_photo_stereo_cut_set (self));
     self->n_skip = 0;
-    gst_imaging_src_pads_event (self->pads, event);
+    gst_imaging_src_pads_event (self->base.outputs, event);
     break;
   case GST_EVENT_GAP: /* a sink may have to preroll with it */
     if (self->caps && prepare (self, NULL, &error) == IMK_OK)
       gst_photo_stereo_negotiate (self);
-    gst_imaging_src_pads_event (self->pads, event);
+    gst_imaging_src_pads_event (self->base.outputs, event);
     break;
   case GST_EVENT_FLUSH_STOP:
     gst_photo_stereo_forget_set (self);
     self->n_skip = 0;
     gst_imaging_numbering_interrupt (&self->numbering);
-    gst_imaging_src_pads_event (self->pads, event);
+    gst_imaging_src_pads_event (self->base.outputs, event);
     break;
   case GST_EVENT_STREAM_START:
   case GST_EVENT_SEGMENT:
     gst_imaging_numbering_interrupt (&self->numbering);
-    gst_imaging_src_pads_event (self->pads, event);
+    gst_imaging_src_pads_event (self->base.outputs, event);
     break;
   default:
-    gst_imaging_src_pads_event (self->pads, event);
+    gst_imaging_src_pads_event (self->base.outputs, event);
   }
   gst_event_unref (event);
   return ok;
@@ -265,7 +265,7 @@ static void
 answer_caps (GstPhotoStereo *self, GstPad *pad, GstQuery *query)
 {
   GstCaps *template = gst_pad_get_pad_template_caps (pad), *filter;
-  GstCaps *caps = gst_imaging_engine_usable_caps (self->engine, template);
+  GstCaps *caps = gst_imaging_engine_usable_caps (self->base.engine, template);
 
   gst_query_parse_caps (query, &filter);
   if (filter)
@@ -281,36 +281,20 @@ gst_photo_stereo_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (parent);
 
-  if (gst_imaging_engine_query (self->engine, query))
-    return TRUE;
   switch (GST_QUERY_TYPE (query)) {
   case GST_QUERY_CAPS:
     answer_caps (self, pad, query);
     return TRUE;
   case GST_QUERY_ALLOCATION:
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
-    gst_imaging_allocation_propose (self->engine, query);
+    gst_imaging_allocation_propose (self->base.engine, query);
     return TRUE;
   default:
-    return gst_pad_query_default (pad, parent, query);
+    return gst_imaging_element_query (pad, parent, query);
   }
 }
 
-/* --- pads ---------------------------------------------------------------- */
-
-static GstPad *
-gst_photo_stereo_request_new_pad (GstElement *element, GstPadTemplate *template,
-    const gchar *name, const GstCaps *caps)
-{
-  return gst_imaging_src_pads_request (
-      GST_PHOTO_STEREO (element)->pads, template);
-}
-
-static void
-gst_photo_stereo_release_pad (GstElement *element, GstPad *pad)
-{
-  gst_imaging_src_pads_release (GST_PHOTO_STEREO (element)->pads, pad);
-}
+/* --- the action ---------------------------------------------------------- */
 
 /* No other picture may come, so the set is ended by a thread of its own; if one
  * does, by the thread that brings it. */
@@ -342,7 +326,7 @@ gst_photo_stereo_finish_set (GstPhotoStereo *self)
 static void
 reset (GstPhotoStereo *self)
 {
-  gst_imaging_src_pads_reset (self->pads);
+  gst_imaging_src_pads_reset (self->base.outputs);
   gst_photo_stereo_window_clear (self);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
@@ -356,13 +340,14 @@ reset (GstPhotoStereo *self)
 static gboolean
 choose_devices (GstPhotoStereo *self)
 {
-  GstPhotoStereoSettings *wanted = gst_imaging_settings_copy (self->settings);
+  GstPhotoStereoSettings *wanted =
+      gst_imaging_settings_copy (self->base.settings);
   gboolean ok;
   GArray *others;
 
   ok = gst_imaging_engine_choose_devices (
-      self->engine, wanted->cuda_devices, &others);
-  gst_imaging_settings_free_copy (self->settings, wanted);
+      self->base.engine, wanted->cuda_devices, &others);
+  gst_imaging_settings_free_copy (self->base.settings, wanted);
   if (!ok)
     return FALSE;
   g_array_unref (self->others);
@@ -372,49 +357,27 @@ choose_devices (GstPhotoStereo *self)
 
 /* Under the stream lock, as sets are also finished by a thread of their own. */
 static gboolean
-start (GstPhotoStereo *self)
+gst_photo_stereo_start (GstElement *element)
 {
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
   gboolean ok;
 
   GST_PAD_STREAM_LOCK (self->sink);
   reset (self);
-  ok = choose_devices (self) && gst_imaging_engine_start (self->engine);
+  ok = choose_devices (self) && gst_imaging_engine_start (self->base.engine);
   GST_PAD_STREAM_UNLOCK (self->sink);
   return ok;
 }
 
 static void
-stop (GstPhotoStereo *self)
-{
-  GST_PAD_STREAM_LOCK (self->sink);
-  reset (self);
-  gst_imaging_engine_stop (self->engine);
-  GST_PAD_STREAM_UNLOCK (self->sink);
-}
-
-static GstStateChangeReturn
-gst_photo_stereo_change_state (GstElement *element, GstStateChange transition)
+gst_photo_stereo_stop (GstElement *element)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
-  GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED && !start (self))
-    return GST_STATE_CHANGE_FAILURE;
-  result = GST_ELEMENT_CLASS (gst_photo_stereo_parent_class)
-               ->change_state (element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE))
-    stop (self);
-  return result;
-}
-
-static void
-gst_photo_stereo_set_context (GstElement *element, GstContext *context)
-{
-  gst_imaging_engine_set_context (GST_PHOTO_STEREO (element)->engine, context);
-  GST_ELEMENT_CLASS (gst_photo_stereo_parent_class)
-      ->set_context (element, context);
+  GST_PAD_STREAM_LOCK (self->sink);
+  reset (self);
+  gst_imaging_engine_stop (self->base.engine);
+  GST_PAD_STREAM_UNLOCK (self->sink);
 }
 
 /* --- GObject ------------------------------------------------------------- */
@@ -424,12 +387,10 @@ gst_photo_stereo_finalize (GObject *object)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
 
-  gst_imaging_src_pads_free (self->pads);
   gst_clear_buffer (&self->last);
   g_array_unref (self->held);
   g_array_unref (self->window);
   g_array_unref (self->others);
-  gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_photo_stereo_parent_class)->finalize (object);
 }
 
@@ -457,8 +418,7 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
 
   object_class->finalize = gst_photo_stereo_finalize;
   gst_imaging_settings_install (object_class, &gst_photo_stereo_table);
-
-  gst_imaging_actions_install (G_OBJECT_CLASS (klass), actions);
+  gst_imaging_actions_install (object_class, actions);
 
   /* without tags, so that whatever is done to the pixels does not drop it; a
    * NULL list is refused before GStreamer 1.24 */
@@ -473,10 +433,8 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_element_class_add_static_pad_template (
         element_class, &src_templates[i]);
-  element_class->change_state = gst_photo_stereo_change_state;
-  element_class->set_context = gst_photo_stereo_set_context;
-  element_class->request_new_pad = gst_photo_stereo_request_new_pad;
-  element_class->release_pad = gst_photo_stereo_release_pad;
+  GST_IMAGING_ELEMENT_CLASS (klass)->start = gst_photo_stereo_start;
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_photo_stereo_stop;
 }
 
 static void
@@ -488,17 +446,13 @@ gst_photo_stereo_init (GstPhotoStereo *self)
       .prefers_cuda = gst_photo_stereo_prefers_cuda,
   };
 
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings = gst_imaging_settings_new (
-      GST_ELEMENT (self), &gst_photo_stereo_table, self->engine);
-  self->pads = gst_imaging_src_pads_new (
-      GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, output_names, N_OUTPUTS);
+  gst_imaging_element_set_up (&self->base, &funcs, &gst_photo_stereo_table);
+  gst_imaging_element_add_outputs (&self->base, output_names, N_OUTPUTS, NULL);
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));
   self->window = gst_photo_stereo_window_new ();
   self->others = g_array_new (FALSE, FALSE, sizeof (gint));
-  self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
+  self->sink = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);
   gst_pad_set_event_function (self->sink, gst_photo_stereo_sink_event);
   gst_pad_set_query_function (self->sink, gst_photo_stereo_sink_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->sink);
 }

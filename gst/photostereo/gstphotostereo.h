@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <gst/gst.h>
+#include "gstimagingelement.h"
 
 G_BEGIN_DECLS
 
 #define GST_TYPE_PHOTO_STEREO (gst_photo_stereo_get_type ())
 G_DECLARE_FINAL_TYPE (
-    GstPhotoStereo, gst_photo_stereo, GST, PHOTO_STEREO, GstElement)
+    GstPhotoStereo, gst_photo_stereo, GST, PHOTO_STEREO, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (photostereo);
 

@@ -69,7 +69,8 @@ gst_photo_stereo_n_left (GstPhotoStereo *self)
 static void
 warn_of_gap (GstPhotoStereo *self, guint64 n, guint64 number)
 {
-  gst_imaging_stats_add_missing (gst_imaging_engine_stats (self->engine), n);
+  gst_imaging_stats_add_missing (
+      gst_imaging_engine_stats (self->base.engine), n);
   self->n_lost += n;
   if (self->warned_of_gap)
     return;

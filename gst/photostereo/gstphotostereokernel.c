@@ -10,16 +10,16 @@
 const GstPhotoStereoSettings *
 gst_photo_stereo_now (GstPhotoStereo *self)
 {
-  return gst_imaging_settings_now (self->settings);
+  return gst_imaging_settings_now (self->base.settings);
 }
 
 /* Around all work on a kernel and its frames. */
 ImkStatus
 gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error)
 {
-  return gst_imaging_engine_is_on_cuda (self->engine)
+  return gst_imaging_engine_is_on_cuda (self->base.engine)
              ? gst_imaging_context_push (
-                   gst_imaging_engine_context (self->engine), error)
+                   gst_imaging_engine_context (self->base.engine), error)
              : IMK_OK;
 }
 
@@ -27,7 +27,7 @@ void
 gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda)
 {
   if (on_cuda)
-    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
+    gst_imaging_context_pop (gst_imaging_engine_context (self->base.engine));
 }
 
 /* The device is through with them: results have been waited for, or nobody
@@ -49,7 +49,7 @@ gst_photo_stereo_release_pictures (GstPhotoStereo *self)
   g_array_set_size (self->held, 0);
   if (entered)
     gst_photo_stereo_leave_device (
-        self, gst_imaging_engine_is_on_cuda (self->engine));
+        self, gst_imaging_engine_is_on_cuda (self->base.engine));
 }
 
 /* --- several devices ----------------------------------------------------- */
@@ -57,7 +57,8 @@ gst_photo_stereo_release_pictures (GstPhotoStereo *self)
 static const ImkDevice *
 device_of (GstPhotoStereo *self)
 {
-  return gst_imaging_context_device (gst_imaging_engine_context (self->engine));
+  return gst_imaging_context_device (
+      gst_imaging_engine_context (self->base.engine));
 }
 
 static void
@@ -92,7 +93,7 @@ gpointer
 gst_photo_stereo_next_stream (GstPhotoStereo *self)
 {
   if (self->n_gates == 0 || imk_photostereo_keeps_frames (self->kernel))
-    return gst_imaging_engine_stream (self->engine);
+    return gst_imaging_engine_stream (self->base.engine);
   self->next_gate = (self->next_gate + 1) % self->n_gates;
   return self->gates[self->next_gate];
 }
@@ -145,7 +146,7 @@ config_of (GstPhotoStereo *self, const GstVideoInfo *info)
   if (c->centre_y == GST_PHOTO_STEREO_CENTRE)
     c->centre_y = NAN;
   c->full_scale = s->bit_depth ? (1u << s->bit_depth) - 1 : 0;
-  c->n_threads = gst_imaging_engine_n_threads (self->engine);
+  c->n_threads = gst_imaging_engine_n_threads (self->base.engine);
   c->track_change = wants_tracking (s);
   return config;
 }
@@ -459,7 +460,7 @@ gst_photo_stereo_apply (
   ImkPhotostereoConfig config;
 
   if (groups & GST_PHOTO_STEREO_GEOMETRY || !self->kernel) {
-    ImkStatus status = gst_imaging_engine_renew (self->engine, error);
+    ImkStatus status = gst_imaging_engine_renew (self->base.engine, error);
 
     self->is_changed = self->is_changed || status == IMK_OK;
     return status;
@@ -474,7 +475,7 @@ gst_photo_stereo_follow_settings (
     GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
 {
   gboolean begins = imk_photostereo_n_added (self->kernel) == 0;
-  ImkStatus status = gst_imaging_settings_update (self->settings,
+  ImkStatus status = gst_imaging_settings_update (self->base.settings,
       begins ? GST_IMAGING_WHEN_NEXT_SET : GST_IMAGING_WHEN_LIVE,
       buffer ? gst_imaging_settings_stream_time (self->sink, buffer)
              : GST_CLOCK_TIME_NONE,
@@ -483,8 +484,8 @@ gst_photo_stereo_follow_settings (
   /* a kernel without track_change cannot compare updates */
   if (status == IMK_OK && begins &&
       self->tracks != wants_tracking (gst_photo_stereo_now (self)))
-    status = gst_imaging_engine_renew (self->engine, error);
+    status = gst_imaging_engine_renew (self->base.engine, error);
   /* within a set its pictures would be lost with the device */
-  return begins ? gst_imaging_engine_try_cpu (self->engine, status, error)
+  return begins ? gst_imaging_engine_try_cpu (self->base.engine, status, error)
                 : status;
 }

@@ -28,12 +28,9 @@ typedef struct {
 enum { N_GATES = 8 };
 
 struct _GstPhotoStereo {
-  GstElement parent;
+  GstImagingElement base;
 
   GstPad *sink;
-  GstImagingEngine *engine;
-  GstImagingSrcPads *pads;
-  GstImagingSettings *settings;
   gboolean finish; /* under the object lock: finish-set was emitted and the set
                       has not ended yet */
 

@@ -58,13 +58,13 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
 {
   GstImagingFrame frame;
   ImkStatus end;
-  ImkStatus status = gst_imaging_engine_map_on (self->engine, buffer,
-      gst_imaging_engine_info (self->engine), GST_MAP_READ, reach,
+  ImkStatus status = gst_imaging_engine_map_on (self->base.engine, buffer,
+      gst_imaging_engine_info (self->base.engine), GST_MAP_READ, reach,
       gst_photo_stereo_next_stream (self), &frame, error);
 
   if (status != IMK_OK)
     return status;
-  gst_imaging_engine_note_memory (self->engine, frame.memory_name);
+  gst_imaging_engine_note_memory (self->base.engine, frame.memory_name);
   status = check_may_stay (self, &frame, error);
   if (status == IMK_OK)
     status = imk_photostereo_add_band (self->kernel, &frame.planes[0],
@@ -90,8 +90,8 @@ probe_picture (
   if (gst_buffer_n_memory (buffer) == 0 ||
       !gst_memory_is_type (
           gst_buffer_peek_memory (buffer, 0), GST_ALLOCATOR_SYSMEM) ||
-      gst_imaging_engine_map (self->engine, buffer,
-          gst_imaging_engine_info (self->engine), GST_MAP_READ,
+      gst_imaging_engine_map (self->base.engine, buffer,
+          gst_imaging_engine_info (self->base.engine), GST_MAP_READ,
           GST_IMAGING_REACH_HOST, &frame, NULL) != IMK_OK)
     return;
   imk_photostereo_probe (
@@ -103,7 +103,7 @@ ImkStatus
 gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
     GstPhotoStereoIndex index, ImkError *error)
 {
-  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
   GstImagingReach reach =
       on_cuda ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
   GstBuffer *input;
@@ -111,7 +111,8 @@ gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
 
   if (status != IMK_OK)
     return status;
-  input = gst_imaging_engine_reachable (self->engine, buffer, reach, error);
+  input =
+      gst_imaging_engine_reachable (self->base.engine, buffer, reach, error);
   if (input)
     status = add_mapped (self, input, index, reach, error);
   else
@@ -202,7 +203,7 @@ describe_summary (
       "mean-rounds", "mean-residual", "final"};
   static const gchar *const units[] = {
       "1", "1", "px", "px", "1", "1", "degrees", "1", "1", "1", "flags"};
-  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  const GstVideoInfo *info = gst_imaging_engine_info (self->base.engine);
   const gfloat numbers[] = {(gfloat) s->n_lights, (gfloat) self->set_size,
       (gfloat) s->n_pixels, (gfloat) s->n_invalid,
       (gfloat) share_of (s->n_invalid, s->n_pixels),
@@ -221,7 +222,7 @@ describe_summary (
       .ref_height = info->height,
       .frame = self->number,
       .frames_missing = self->n_lost,
-      .origin = gst_imaging_engine_origin (self->engine),
+      .origin = gst_imaging_engine_origin (self->base.engine),
   };
 }
 
@@ -286,7 +287,7 @@ has_bands (const GstPhotoStereo *self, guint i)
 static GstPhotoStereoShape
 shape_of (GstPhotoStereo *self, guint i)
 {
-  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  const GstVideoInfo *info = gst_imaging_engine_info (self->base.engine);
   const guint channels[] = {3, self->n_colours, self->n_colours, 4, 1, 1};
   static const gchar *const quantities[] = {
       "normal", "albedo", "ambient", NULL, "confidence", "mask"};
@@ -316,10 +317,10 @@ gst_photo_stereo_negotiate (GstPhotoStereo *self)
 {
   for (guint i = 0; i < N_OUTPUTS; i++) {
     const GstPhotoStereoShape shape = shape_of (self, i);
-    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->base.outputs, i);
 
     gst_photo_stereo_negotiate_pad (
-        pad, self->engine, &shape, encoding_of (self, i));
+        pad, self->base.engine, &shape, encoding_of (self, i));
     g_clear_object (&pad);
   }
 }
@@ -341,14 +342,14 @@ solve (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
 
     flows[i] = GST_FLOW_NOT_LINKED;
     if (status == IMK_OK)
-      flows[i] = gst_photo_stereo_result_begin (&results[i], self->engine,
+      flows[i] = gst_photo_stereo_result_begin (&results[i], self->base.engine,
           &shape, encoding_of (self, i), images[i], error);
     if (flows[i] == GST_FLOW_ERROR)
       status = error->code;
   }
   if (status == IMK_OK)
     status = imk_photostereo_solve (self->kernel, &out, summary,
-        gst_imaging_engine_stream (self->engine), error);
+        gst_imaging_engine_stream (self->base.engine), error);
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (flows[i] == GST_FLOW_OK) {
       ImkStatus end = gst_photo_stereo_result_end (
@@ -374,7 +375,7 @@ push_results (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
           &results[i], &shape, summary ? self->last : NULL, summary);
     if (results[i].pad && summary)
       flow = gst_imaging_src_pads_combine (
-          self->pads, i, results[i].pad, flows[i], flow);
+          self->base.outputs, i, results[i].pad, flows[i], flow);
   }
   return flow;
 }
@@ -521,7 +522,7 @@ GstFlowReturn
 gst_photo_stereo_publish (
     GstPhotoStereo *self, gboolean final, gboolean judge, gdouble *change)
 {
-  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
   GstPhotoStereoResult results[N_OUTPUTS] = {0};
   GstFlowReturn flows[N_OUTPUTS], flow;
   GstImagingResult result = {NULL};
@@ -530,11 +531,11 @@ gst_photo_stereo_publish (
   ImkStatus status = gst_photo_stereo_enter_device (self, &error);
 
   if (status != IMK_OK) {
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
     return GST_FLOW_ERROR;
   }
   for (guint i = 0; i < N_OUTPUTS; i++) {
-    results[i].pad = gst_imaging_src_pads_get (self->pads, i);
+    results[i].pad = gst_imaging_src_pads_get (self->base.outputs, i);
     results[i].is_shared = self->n_gates > 0;
   }
   status = solve (self, results, flows, &summary, &error);
@@ -551,7 +552,7 @@ gst_photo_stereo_publish (
     g_clear_object (&results[i].pad);
   *change = summary.change_deg;
   if (status != IMK_OK) {
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
     return GST_FLOW_ERROR;
   }
   if (judge) {
@@ -622,14 +623,14 @@ gst_photo_stereo_cut_set (GstPhotoStereo *self)
 static void
 say_next_light (GstPhotoStereo *self)
 {
-  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
   guint32 light = 0;
 
   if (imk_photostereo_n_complete (self->kernel) == self->n_lights ||
       gst_photo_stereo_enter_device (self, NULL) != IMK_OK)
     return;
   if (imk_photostereo_next_light (self->kernel, &light,
-          gst_imaging_engine_stream (self->engine), NULL) == IMK_OK)
+          gst_imaging_engine_stream (self->base.engine), NULL) == IMK_OK)
     post_next_light (self, light);
   gst_photo_stereo_leave_device (self, on_cuda);
 }

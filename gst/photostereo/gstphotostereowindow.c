@@ -98,7 +98,7 @@ gst_photo_stereo_window_publish (GstPhotoStereo *self, gboolean final)
   if (status == IMK_OK)
     flow = gst_photo_stereo_publish (self, final, !self->was_full, &change);
   else
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
   self->was_full = TRUE;
   empty_kernel (self);
   return status == IMK_OK ? flow : GST_FLOW_ERROR;
