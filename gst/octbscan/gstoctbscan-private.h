@@ -28,6 +28,10 @@ typedef struct _GstOctBscanQueue GstOctBscanQueue;
 typedef struct _GstOctBscanSnapshot GstOctBscanSnapshot;
 typedef struct _GstOctBscanWork GstOctBscanWork;
 
+/* imk_octbscan_get_background () or imk_octbscan_get_pattern () */
+typedef ImkStatus (*GstOctBscanGet) (
+    ImkOctbscan *kernel, gpointer values, ImkError *error);
+
 /* Of the four numbers of ImkOctbscanJob.track. */
 enum {
   GST_OCT_BSCAN_PLACE,

@@ -3,8 +3,8 @@
 #include "gstoctbscaninput.h"
 
 #include "gstimagingaction.h"
+#include "gstimagingarrayfile.h"
 #include "gstoctbscancalibration.h"
-#include "gstoctbscanfiles.h"
 #include "gstoctbscanmirror.h"
 #include "gstoctbscanplan.h"
 #include "gstoctbscanqueue.h"
@@ -170,15 +170,11 @@ gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
 
   if (!wants_dispersion && !wants_mirror)
     return;
-  if (!gst_video_frame_map (&frame, &self->bscan, in, GST_MAP_READ)) {
+  if (!gst_oct_bscan_map_input (self, in, GST_MAP_READ, &frame, &image)) {
     GST_ELEMENT_WARNING (self, RESOURCE, READ,
         ("Nothing can be estimated: the B-scan cannot be read."), (NULL));
     return;
   }
-  image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
-      GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
-      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
-  gst_oct_bscan_input_image (self, &image);
   if (wants_mirror)
     gst_oct_bscan_follow_mirror (self, &image);
   if (wants_dispersion)
@@ -242,98 +238,93 @@ check_found (gconstpointer values, gsize size, ImkError *error)
       error, IMK_ERROR_CONFIG, "There has been no B-scan to find it in.");
 }
 
-static void
-warn_of_file (GstOctBscan *self, const gchar *what, const gchar *location,
-    GError *why, const ImkError *error)
+/* What can be saved: [cameras, columns], as the kernel gives it. */
+typedef struct {
+  const gchar *name;
+  GstOctBscanGet get;
+  GstImagingNdArrayType type;
+  guint32 (*n_columns) (const ImkOctbscanConfig *config);
+} Found;
+
+static ImkStatus
+get_background (ImkOctbscan *kernel, gpointer values, ImkError *error)
 {
-  GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
-      ("The %s cannot be saved to \"%s\": %s", what, location,
-          why ? why->message : error->message),
-      (NULL));
-  g_clear_error (&why);
+  return imk_octbscan_get_background (kernel, values, error);
 }
 
-/* Call with the engine locked. */
 static ImkStatus
-get_background (GstOctBscan *self, gdouble **background, ImkError *error)
+get_pattern (ImkOctbscan *kernel, gpointer values, ImkError *error)
 {
-  gsize n = (gsize) self->open.config.n_cameras * self->open.config.width;
+  return imk_octbscan_get_pattern (kernel, values, error);
+}
+
+static guint32
+width_of (const ImkOctbscanConfig *config)
+{
+  return config->width;
+}
+
+/* @values: of zeros, which they stay while there is no kernel. Call with the
+ * engine locked. */
+static ImkStatus
+get_found (GstOctBscan *self, const Found *found, gpointer values, gsize size,
+    ImkError *error)
+{
   ImkStatus status = IMK_OK;
 
-  *background = g_new0 (gdouble, n);
   if (!gst_imaging_engine_is_on_cuda (self->engine) && self->open.kernel)
-    status =
-        imk_octbscan_get_background (self->open.kernel, *background, error);
+    status = found->get (self->open.kernel, values, error);
   else if (self->queue)
-    status =
-        gst_oct_bscan_queue_get_background (self->queue, *background, error);
-  return status == IMK_OK
-             ? check_found (*background, n * sizeof (gdouble), error)
-             : status;
+    status = gst_oct_bscan_queue_get (self->queue, found->get, values, error);
+  return status == IMK_OK ? check_found (values, size, error) : status;
+}
+
+static gboolean
+save_found (GstOctBscan *self, const Found *found, const gchar *location)
+{
+  const ImkOctbscanConfig *c = &self->open.config;
+  g_autofree gpointer values = NULL;
+  g_autoptr (GError) why = NULL;
+  gboolean ok;
+  guint64 dims[2];
+  gsize size;
+  ImkError error;
+
+  if (!has_name (self, found->name, location))
+    return FALSE;
+  /* not the stream's lock: it is held while downstream is prerolled */
+  g_mutex_lock (&self->engine_lock);
+  dims[0] = c->n_cameras;
+  dims[1] = found->n_columns (c);
+  size = dims[0] * dims[1] * gst_imaging_nd_array_type_size (found->type);
+  values = g_malloc0 (size);
+  ok = get_found (self, found, values, size, &error) == IMK_OK &&
+       gst_imaging_array_save (location, found->type, 2, dims, values, &why);
+  g_mutex_unlock (&self->engine_lock);
+  if (!ok)
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
+        ("The %s cannot be saved to \"%s\": %s", found->name, location,
+            why ? why->message : error.message),
+        (NULL));
+  return ok;
 }
 
 static gboolean
 save_background (GstOctBscan *self, const gchar *location)
 {
-  gdouble *background = NULL;
-  GError *why = NULL;
-  ImkStatus status;
-  ImkError error;
-  gboolean ok;
+  static const Found found = {
+      "background", get_background, GST_IMAGING_ND_ARRAY_TYPE_F64, width_of};
 
-  if (!has_name (self, "background", location))
-    return FALSE;
-  /* not the stream's lock: it is held while downstream is prerolled */
-  g_mutex_lock (&self->engine_lock);
-  status = get_background (self, &background, &error);
-  ok = status == IMK_OK &&
-       gst_oct_bscan_save_background (location, self->open.config.n_cameras,
-           self->open.config.width, background, &why);
-  g_mutex_unlock (&self->engine_lock);
-  if (!ok)
-    warn_of_file (self, "background", location, why, &error);
-  g_free (background);
-  return ok;
-}
-
-/* Call with the engine locked. */
-static ImkStatus
-get_pattern (GstOctBscan *self, gfloat **pattern, ImkError *error)
-{
-  gsize n = 2 * (gsize) self->open.config.n_cameras *
-            imk_octbscan_n_depths (&self->open.config);
-  ImkStatus status = IMK_OK;
-
-  *pattern = g_new0 (gfloat, n);
-  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->open.kernel)
-    status = imk_octbscan_get_pattern (self->open.kernel, *pattern, error);
-  else if (self->queue)
-    status = gst_oct_bscan_queue_get_pattern (self->queue, *pattern, error);
-  return status == IMK_OK ? check_found (*pattern, n * sizeof (gfloat), error)
-                          : status;
+  return save_found (self, &found, location);
 }
 
 static gboolean
 save_fixed_pattern (GstOctBscan *self, const gchar *location)
 {
-  gfloat *pattern = NULL;
-  GError *why = NULL;
-  ImkStatus status;
-  ImkError error;
-  gboolean ok;
+  static const Found found = {"fixed pattern", get_pattern,
+      GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, imk_octbscan_n_depths};
 
-  if (!has_name (self, "fixed pattern", location))
-    return FALSE;
-  g_mutex_lock (&self->engine_lock); /* as above */
-  status = get_pattern (self, &pattern, &error);
-  ok = status == IMK_OK &&
-       gst_oct_bscan_save_pattern (location, self->open.config.n_cameras,
-           imk_octbscan_n_depths (&self->open.config), pattern, &why);
-  g_mutex_unlock (&self->engine_lock);
-  if (!ok)
-    warn_of_file (self, "fixed pattern", location, why, &error);
-  g_free (pattern);
-  return ok;
+  return save_found (self, &found, location);
 }
 
 /* --- signals ---------------------------------------------------------------

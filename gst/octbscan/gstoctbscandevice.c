@@ -698,30 +698,15 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
 }
 
 ImkStatus
-gst_oct_bscan_device_get_background (
-    GstOctBscanDevice *self, gdouble *background, ImkError *error)
+gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
+    gpointer values, ImkError *error)
 {
   ImkStatus status = gst_imaging_context_push (self->context, error);
 
   if (status != IMK_OK)
     return status;
   g_mutex_lock (&self->lock);
-  status = imk_octbscan_get_background (self->kernel, background, error);
-  g_mutex_unlock (&self->lock);
-  gst_imaging_context_pop (self->context);
-  return status;
-}
-
-ImkStatus
-gst_oct_bscan_device_get_pattern (
-    GstOctBscanDevice *self, gfloat *pattern, ImkError *error)
-{
-  ImkStatus status = gst_imaging_context_push (self->context, error);
-
-  if (status != IMK_OK)
-    return status;
-  g_mutex_lock (&self->lock);
-  status = imk_octbscan_get_pattern (self->kernel, pattern, error);
+  status = get (self->kernel, values, error);
   g_mutex_unlock (&self->lock);
   gst_imaging_context_pop (self->context);
   return status;

@@ -33,13 +33,9 @@ gint gst_oct_bscan_device_id (GstOctBscanDevice *self);
 ImkStatus gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
     GstOctBscanWork **works, guint n, ImkError *error);
 
-/* The fixed pattern that was taken off last. Any thread. */
-ImkStatus gst_oct_bscan_device_get_pattern (
-    GstOctBscanDevice *self, gfloat *pattern, ImkError *error);
-
-/* The background that was taken off last, C spectra. Any thread. */
-ImkStatus gst_oct_bscan_device_get_background (
-    GstOctBscanDevice *self, gdouble *background, ImkError *error);
+/* What the kernel took off last. Any thread. */
+ImkStatus gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
+    gpointer values, ImkError *error);
 
 /* Waits for batch @b. */
 ImkStatus gst_oct_bscan_device_finish (

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "gstimagingarrayfile.h"
-
 /* Is @npy one row of @n for all cameras, or a row for each? */
 static gboolean
 fits (const GstImagingNdArray *npy, guint n_cameras, guint n, gboolean *each)
@@ -141,24 +139,4 @@ gst_oct_bscan_get_curve (const GstImagingFile *file, guint32 *n)
 
   *n = (guint32) npy->n_values;
   return gst_imaging_nd_array_to_double (npy, NULL, NULL);
-}
-
-gboolean
-gst_oct_bscan_save_background (const gchar *location, guint n_cameras,
-    guint width, const gdouble *background, GError **error)
-{
-  const guint64 dims[] = {n_cameras, width};
-
-  return gst_imaging_array_save (
-      location, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, background, error);
-}
-
-gboolean
-gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,
-    guint n_depths, const gfloat *pattern, GError **error)
-{
-  const guint64 dims[] = {n_cameras, n_depths};
-
-  return gst_imaging_array_save (
-      location, GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, 2, dims, pattern, error);
 }

@@ -27,12 +27,4 @@ gdouble *gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
 /* The @n numbers of a curve. */
 gdouble *gst_oct_bscan_get_curve (const GstImagingFile *file, guint32 *n);
 
-/* Writes @n_cameras spectra of @width. */
-gboolean gst_oct_bscan_save_background (const gchar *location, guint n_cameras,
-    guint width, const gdouble *background, GError **error);
-
-/* Writes a fixed pattern of @n_cameras times @n_depths pairs. */
-gboolean gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,
-    guint n_depths, const gfloat *pattern, GError **error);
-
 G_END_DECLS

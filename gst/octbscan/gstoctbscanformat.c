@@ -13,6 +13,19 @@ gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane)
   plane->height -= self->n_skipped;
 }
 
+gboolean
+gst_oct_bscan_map_input (const GstOctBscan *self, GstBuffer *bscan,
+    GstMapFlags access, GstVideoFrame *frame, ImkImage *image)
+{
+  if (!gst_video_frame_map (frame, &self->bscan, bscan, access))
+    return FALSE;
+  *image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (frame, 0),
+      GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0), self->bscan.width,
+      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  gst_oct_bscan_input_image (self, image);
+  return TRUE;
+}
+
 guint
 gst_oct_bscan_first_camera (const GstOctBscan *self)
 {

@@ -13,6 +13,11 @@ G_BEGIN_DECLS
  * the lines of skip-first-line. */
 void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);
 
+/* Maps @bscan, one that is not on a device, as gst_oct_bscan_input_image ()
+ * says; gst_video_frame_unmap () follows. Returns: FALSE where that fails */
+gboolean gst_oct_bscan_map_input (const GstOctBscan *self, GstBuffer *bscan,
+    GstMapFlags access, GstVideoFrame *frame, ImkImage *image);
+
 /* Returns: the camera of the first line of the next B-scan that is not skipped
  */
 guint gst_oct_bscan_first_camera (const GstOctBscan *self);

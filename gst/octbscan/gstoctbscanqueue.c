@@ -774,19 +774,10 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
 }
 
 ImkStatus
-gst_oct_bscan_queue_get_pattern (
-    GstOctBscanQueue *self, gfloat *pattern, ImkError *error)
+gst_oct_bscan_queue_get (GstOctBscanQueue *self, GstOctBscanGet get,
+    gpointer values, ImkError *error)
 {
-  return gst_oct_bscan_device_get_pattern (
-      self->members[0].device, pattern, error);
-}
-
-ImkStatus
-gst_oct_bscan_queue_get_background (
-    GstOctBscanQueue *self, gdouble *background, ImkError *error)
-{
-  return gst_oct_bscan_device_get_background (
-      self->members[0].device, background, error);
+  return gst_oct_bscan_device_get (self->members[0].device, get, values, error);
 }
 
 guint

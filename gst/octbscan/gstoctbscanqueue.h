@@ -36,13 +36,9 @@ void gst_oct_bscan_queue_wait (GstOctBscanQueue *self, gint64 us);
 void gst_oct_bscan_queue_set_flushing (
     GstOctBscanQueue *self, gboolean flushing);
 
-/* The fixed pattern that the first device subtracted last. Any thread. */
-ImkStatus gst_oct_bscan_queue_get_pattern (
-    GstOctBscanQueue *self, gfloat *pattern, ImkError *error);
-
-/* The background, likewise. */
-ImkStatus gst_oct_bscan_queue_get_background (
-    GstOctBscanQueue *self, gdouble *background, ImkError *error);
+/* What the first device took off last. Any thread. */
+ImkStatus gst_oct_bscan_queue_get (GstOctBscanQueue *self, GstOctBscanGet get,
+    gpointer values, ImkError *error);
 
 /* Returns: how many B-scans the queue holds at most */
 guint gst_oct_bscan_queue_capacity (GstOctBscanQueue *self);

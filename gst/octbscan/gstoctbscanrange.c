@@ -46,13 +46,9 @@ find_fringe (GstOctBscan *self, GstBuffer *in)
       self->now->config.background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN ||
       g_atomic_int_get (&self->warned_of_mirror) ||
       gst_oct_bscan_is_on_device (in) ||
-      !gst_video_frame_map (&frame, &self->bscan, in, GST_MAP_READ))
+      !gst_oct_bscan_map_input (self, in, GST_MAP_READ, &frame, &image))
     return 0;
-  image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
-      GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
-      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   self->next_fringe = now + G_USEC_PER_SEC;
-  gst_oct_bscan_input_image (self, &image);
   fringe = imk_octbscan_mean_fringe (&image, 0, self->open.config.n_cameras);
   gst_video_frame_unmap (&frame);
   return fringe;

@@ -73,15 +73,11 @@ gst_oct_bscan_correct_sweeps (
   if (!gst_oct_bscan_has_sweeps (self->now))
     return IMK_OK;
   *bscan = gst_buffer_make_writable (*bscan);
-  if (!gst_video_frame_map (
-          &frame, &self->bscan, *bscan, GST_MAP_READ | GST_MAP_WRITE))
+  if (!gst_oct_bscan_map_input (
+          self, *bscan, GST_MAP_READ | GST_MAP_WRITE, &frame, &records))
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "The records of a B-scan cannot be corrected: their memory cannot be "
         "written to.");
-  records = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
-      GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
-      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
-  gst_oct_bscan_input_image (self, &records);
   status = need_sweep (self, &records, error);
   if (status == IMK_OK)
     status = imk_octbscan_sweep_process (self->sweep, &records,
