@@ -16,6 +16,9 @@ G_BEGIN_DECLS
  * it has other pads or other caps than one picture in and one out. It owns
  * engine, settings and the pads of @outputs, gives the engine its contexts and
  * queries, and starts and stops it. Pads, caps and buffers are the element's.
+ *
+ * An element whose settings are not those of the engine, or whose outputs are
+ * of a class of its own, makes them itself in its init().
  */
 typedef struct {
   GstElement parent;

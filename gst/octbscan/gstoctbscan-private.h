@@ -80,11 +80,8 @@ typedef struct {
 } GstOctBscanAutoRange;
 
 struct _GstOctBscan {
-  GstElement parent;
+  GstImagingElement base; /* members of its outputs: with the engine locked */
   GstPad *sink;
-  GstImagingEngine *engine;
-  GstImagingSettings *settings;
-  GstImagingSrcPads *pads; /* members of a pad: with the engine locked */
 
   /* Under the object lock. */
   GstClockTime latency; /* of gathering lines */

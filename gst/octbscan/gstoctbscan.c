@@ -57,7 +57,8 @@ static GstStaticPadTemplate complex_template = GST_STATIC_PAD_TEMPLATE (
 static GstStaticPadTemplate enface_template = GST_STATIC_PAD_TEMPLATE (
     "enface", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (IMAGE_CAPS));
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan, GST_TYPE_ELEMENT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (gst_oct_bscan_debug, "octbscan", 0,
         "B-scans of optical coherence tomography"))
 GST_ELEMENT_REGISTER_DEFINE (
@@ -106,39 +107,18 @@ static const GstImagingEngineFuncs engine_funcs = {
     .reconfigure = gst_oct_bscan_reconfigure,
 };
 
-/* --- pads ---------------------------------------------------------------- */
-
-static GstPad *
-gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
-    const gchar *name, const GstCaps *caps)
-{
-  return gst_imaging_src_pads_request (GST_OCT_BSCAN (element)->pads, template);
-}
-
-static void
-gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
-{
-  gst_imaging_src_pads_release (GST_OCT_BSCAN (element)->pads, pad);
-}
-
 /* --- states -------------------------------------------------------------- */
 
-static void
-gst_oct_bscan_set_context (GstElement *element, GstContext *message)
-{
-  gst_imaging_engine_set_context (GST_OCT_BSCAN (element)->engine, message);
-  GST_ELEMENT_CLASS (gst_oct_bscan_parent_class)
-      ->set_context (element, message);
-}
-
 static gboolean
-start (GstOctBscan *self)
+gst_oct_bscan_start (GstElement *element)
 {
+  GstOctBscan *self = GST_OCT_BSCAN (element);
+
   gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
   gst_video_info_init (&self->lines);
-  gst_imaging_settings_start (self->settings);
+  gst_imaging_settings_start (self->base.settings);
   gst_oct_bscan_take_settings (
-      self, gst_imaging_settings_copy (self->settings), NULL);
+      self, gst_imaging_settings_copy (self->base.settings), NULL);
   gst_oct_bscan_reset_range (self);
   gst_oct_bscan_enface_reset (self->enface);
   GST_OBJECT_LOCK (self);
@@ -159,13 +139,14 @@ start (GstOctBscan *self)
   gst_buffer_pool_set_active (self->parts[LINEAR], TRUE);
   /* the engine's device is the first of cuda-devices */
   return gst_imaging_engine_choose_devices (
-             self->engine, self->now->cuda_devices, NULL) &&
-         gst_imaging_engine_start (self->engine);
+             self->base.engine, self->now->cuda_devices, NULL) &&
+         gst_imaging_engine_start (self->base.engine);
 }
 
 static void
-stop (GstOctBscan *self)
+gst_oct_bscan_stop (GstElement *element)
 {
+  GstOctBscan *self = GST_OCT_BSCAN (element);
   GstVideoInfo none;
 
   /* queries pass an inactive pad, and pads and actions are requested in any
@@ -175,33 +156,24 @@ stop (GstOctBscan *self)
   gst_video_info_init (&none);
   g_mutex_lock (&self->engine_lock);
   self->has_caps = FALSE;
-  gst_oct_bscan_reconfigure (GST_ELEMENT (self));
-  gst_imaging_src_pads_reset (self->pads);
+  gst_oct_bscan_reconfigure (element);
+  gst_imaging_src_pads_reset (self->base.outputs);
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
-  gst_imaging_engine_stop (self->engine);
+  gst_imaging_engine_stop (self->base.engine);
   gst_buffer_pool_set_active (self->parts[SRC], FALSE);
   gst_buffer_pool_set_active (self->parts[LINEAR], FALSE);
   g_mutex_unlock (&self->engine_lock);
   GST_PAD_STREAM_UNLOCK (self->sink);
 }
 
+/* A thread may wait for room. */
 static GstStateChangeReturn
 gst_oct_bscan_change_state (GstElement *element, GstStateChange change)
 {
-  GstOctBscan *self = GST_OCT_BSCAN (element);
-  GstStateChangeReturn result;
-
-  if (change == GST_STATE_CHANGE_READY_TO_PAUSED && !start (self))
-    return GST_STATE_CHANGE_FAILURE;
   if (change == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_oct_bscan_set_flushing (self, TRUE); /* a thread may wait for room */
-  result = GST_ELEMENT_CLASS (gst_oct_bscan_parent_class)
-               ->change_state (element, change);
-  if (change == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (change == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE))
-    stop (self);
-  return result;
+    gst_oct_bscan_set_flushing (GST_OCT_BSCAN (element), TRUE);
+  return GST_ELEMENT_CLASS (gst_oct_bscan_parent_class)
+      ->change_state (element, change);
 }
 
 /* --- properties ---------------------------------------------------------- */
@@ -234,7 +206,7 @@ gst_oct_bscan_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   if (gst_imaging_engine_set_property (
-          GST_OCT_BSCAN (object)->engine, id, value))
+          GST_OCT_BSCAN (object)->base.engine, id, value))
     return;
   if (g_str_equal (pspec->name, "settings")) {
     set_with_range (object, id, value, pspec);
@@ -263,7 +235,7 @@ gst_oct_bscan_get_property (
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
-  if (gst_imaging_engine_get_property (self->engine, id, value))
+  if (gst_imaging_engine_get_property (self->base.engine, id, value))
     return;
   if (id == PROP_SHARES)
     get_shares (self, value);
@@ -281,16 +253,14 @@ gst_oct_bscan_finalize (GObject *object)
   gst_oct_bscan_mirrors_free (self->mirrors);
   imk_octbscan_sweep_free (self->sweep);
   gst_oct_bscan_plan_free (self->plan);
-  gst_imaging_settings_free_copy (self->settings, self->now);
+  gst_imaging_settings_free_copy (self->base.settings, self->now);
   gst_clear_buffer (&self->mean.last);
   gst_clear_buffer (&self->last_rows);
   gst_clear_object (&self->parts[SRC]);
   gst_clear_object (&self->parts[LINEAR]);
-  gst_imaging_src_pads_free (self->pads);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);
   gst_clear_object (&self->enface_pad);
-  gst_imaging_engine_free (self->engine);
   g_mutex_clear (&self->engine_lock);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);
 }
@@ -325,9 +295,8 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   gst_element_class_add_static_pad_template (element_class, &complex_template);
   gst_element_class_add_static_pad_template (element_class, &enface_template);
   element_class->change_state = gst_oct_bscan_change_state;
-  element_class->set_context = gst_oct_bscan_set_context;
-  element_class->request_new_pad = gst_oct_bscan_request_new_pad;
-  element_class->release_pad = gst_oct_bscan_release_pad;
+  GST_IMAGING_ELEMENT_CLASS (klass)->start = gst_oct_bscan_start;
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_oct_bscan_stop;
 }
 
 static void
@@ -341,30 +310,30 @@ gst_oct_bscan_init (GstOctBscan *self)
   };
   GstElement *element = GST_ELEMENT (self);
 
-  self->engine = gst_imaging_engine_new (element, &engine_funcs);
-  gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
+  self->base.engine = gst_imaging_engine_new (element, &engine_funcs);
+  gst_imaging_engine_use_slabs (self->base.engine, GST_OCT_BSCAN_SLAB_SIZE);
   gst_imaging_stats_name_own (
-      gst_imaging_engine_stats (self->engine), "bad-ascans");
+      gst_imaging_engine_stats (self->base.engine), "bad-ascans");
   g_mutex_init (&self->engine_lock);
   self->mirrors = gst_oct_bscan_mirrors_new ();
   self->group = gst_oct_bscan_group_new ();
   self->parts[SRC] = gst_imaging_parts_new ();
   self->parts[LINEAR] = gst_imaging_parts_new ();
   self->enface = gst_oct_bscan_enface_new ();
-  self->pads = gst_imaging_src_pads_new (
+  self->base.outputs = gst_imaging_src_pads_new (
       element, GST_TYPE_OCT_BSCAN_PAD, names, N_OUTPUTS);
   gst_imaging_src_pads_set_functions (
-      self->pads, NULL, gst_oct_bscan_src_query);
+      self->base.outputs, NULL, gst_oct_bscan_src_query);
   /* not of the engine: ascans-per-bscan is a part of what it opens for */
-  self->settings =
+  self->base.settings =
       gst_imaging_settings_new (element, &gst_oct_bscan_settings_table, NULL);
-  self->now = gst_imaging_settings_copy (self->settings);
+  self->now = gst_imaging_settings_copy (self->base.settings);
 
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_oct_bscan_set_sink_functions (self->sink);
   gst_element_add_pad (element, self->sink);
 
   gst_imaging_src_pads_request (
-      self->pads, gst_element_class_get_pad_template (
-                      GST_ELEMENT_GET_CLASS (element), "src"));
+      self->base.outputs, gst_element_class_get_pad_template (
+                              GST_ELEMENT_GET_CLASS (element), "src"));
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "gstimagingengine.h"
+#include "gstimagingelement.h"
 
 G_BEGIN_DECLS
 
 #define GST_TYPE_OCT_BSCAN (gst_oct_bscan_get_type ())
-G_DECLARE_FINAL_TYPE (GstOctBscan, gst_oct_bscan, GST, OCT_BSCAN, GstElement)
+G_DECLARE_FINAL_TYPE (
+    GstOctBscan, gst_oct_bscan, GST, OCT_BSCAN, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (octbscan);
 

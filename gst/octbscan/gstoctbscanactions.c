@@ -211,7 +211,7 @@ save_calibration (GstOctBscan *self, const gchar *location)
 
   if (!has_name (self, "calibration", location))
     return FALSE;
-  s = gst_imaging_settings_copy (self->settings);
+  s = gst_imaging_settings_copy (self->base.settings);
   ok = gst_oct_bscan_calibration_save (
       gst_imaging_setting_file_location (s->calibration), s->camera_order,
       s->k_polynomial, s->dispersion, s->config.n_cameras, location, &why);
@@ -221,7 +221,7 @@ save_calibration (GstOctBscan *self, const gchar *location)
             why->message),
         (NULL));
   g_clear_error (&why);
-  gst_imaging_settings_free_copy (self->settings, s);
+  gst_imaging_settings_free_copy (self->base.settings, s);
   return ok;
 }
 
@@ -272,7 +272,7 @@ get_found (GstOctBscan *self, const Found *found, gpointer values, gsize size,
 {
   ImkStatus status = IMK_OK;
 
-  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->open.kernel)
+  if (!gst_imaging_engine_is_on_cuda (self->base.engine) && self->open.kernel)
     status = found->get (self->open.kernel, values, error);
   else if (self->queue)
     status = gst_oct_bscan_queue_get (self->queue, found->get, values, error);

@@ -15,7 +15,7 @@ gst_oct_bscan_reconfigure (GstElement *element)
   GstOctBscan *self = GST_OCT_BSCAN (element);
 
   for (guint i = 0; i < N_OUTPUTS; i++) {
-    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->base.outputs, i);
 
     if (pad)
       gst_oct_bscan_pad_forget (GST_OCT_BSCAN_PAD (pad));
@@ -27,10 +27,11 @@ gst_oct_bscan_reconfigure (GstElement *element)
 static GstBufferPool *
 gather_pool (GstOctBscan *self, GstCaps *caps)
 {
-  GstAllocator *allocator = gst_imaging_engine_is_on_cuda (self->engine)
-                                ? gst_imaging_engine_allocator_new (
-                                      self->engine, GST_IMAGING_MEMORY_PINNED)
-                                : NULL;
+  GstAllocator *allocator =
+      gst_imaging_engine_is_on_cuda (self->base.engine)
+          ? gst_imaging_engine_allocator_new (
+                self->base.engine, GST_IMAGING_MEMORY_PINNED)
+          : NULL;
   GstBufferPool *pool =
       gst_imaging_video_pool_new (allocator, caps, &self->bscan, FALSE);
 
@@ -68,7 +69,7 @@ configure (GstOctBscan *self)
   self->n_skipped = self->now->skip_first_line;
   self->bscan = self->plan->info;
   caps = gst_video_info_to_caps (&self->bscan);
-  ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
+  ok = gst_imaging_engine_set_caps (self->base.engine, caps, NULL);
   if (ok) {
     pool = gather_pool (self, caps);
     gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
@@ -78,7 +79,7 @@ configure (GstOctBscan *self)
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
   /* the first B-scan posts the error if this fails */
-  if (ok && gst_imaging_engine_is_on_cuda (self->engine))
+  if (ok && gst_imaging_engine_is_on_cuda (self->base.engine))
     gst_oct_bscan_need_devices (self, &error);
   self->has_caps = ok;
   self->must_configure = !ok;
@@ -103,7 +104,7 @@ gst_oct_bscan_take_settings (
   self->n_changes++;
   g_mutex_unlock (&self->engine_lock);
   gst_oct_bscan_plan_free (last);
-  gst_imaging_settings_free_copy (self->settings, before);
+  gst_imaging_settings_free_copy (self->base.settings, before);
 }
 
 static void
@@ -131,8 +132,8 @@ try_settings (gpointer data, ImkError *error)
   Trial *trial = data;
 
   gst_oct_bscan_plan_free (trial->plan);
-  trial->plan = gst_oct_bscan_plan_new (
-      trial->self, gst_imaging_settings_now (trial->self->settings), error);
+  trial->plan = gst_oct_bscan_plan_new (trial->self,
+      gst_imaging_settings_now (trial->self->base.settings), error);
   return trial->plan ? IMK_OK : error->code;
 }
 
@@ -141,7 +142,7 @@ gst_oct_bscan_negotiate_all (GstOctBscan *self)
 {
   g_mutex_lock (&self->engine_lock);
   for (guint i = 0; self->has_caps && i < N_OUTPUTS; i++) {
-    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->base.outputs, i);
 
     gst_oct_bscan_negotiate (self, i, GST_OCT_BSCAN_PAD (pad));
     g_clear_object (&pad);
@@ -173,14 +174,14 @@ gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
   self->lines = lines.info;
   self->type = lines.type;
   self->bytes_a_pixel = lines.bytes_a_pixel;
-  status =
-      gst_imaging_settings_try (self->settings, try_settings, &trial, &error);
+  status = gst_imaging_settings_try (
+      self->base.settings, try_settings, &trial, &error);
   if (status != IMK_OK) {
     gst_oct_bscan_post_error (self, &error);
     return FALSE;
   }
   gst_oct_bscan_take_settings (
-      self, gst_imaging_settings_copy_now (self->settings), trial.plan);
+      self, gst_imaging_settings_copy_now (self->base.settings), trial.plan);
   gst_oct_bscan_reset_range (self);
   gst_oct_bscan_begin_turns (self);
   if (!configure (self))
@@ -219,7 +220,7 @@ prepare_settings (GstOctBscan *self, const GstOctBscanPlan *plan, guint *groups,
   gst_oct_bscan_forget_next_kernel (self);
   status = gst_oct_bscan_prepare_kernel (self, plan, error);
   if (status == IMK_OK)
-    gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->engine),
+    gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->base.engine),
         gst_util_get_timestamp () - began);
   return status;
 }
@@ -230,7 +231,7 @@ gst_oct_bscan_apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
-  Settings *next = gst_imaging_settings_copy_now (self->settings);
+  Settings *next = gst_imaging_settings_copy_now (self->base.settings);
   GstOctBscanPlan *plan = NULL;
   ImkStatus status = IMK_OK;
 
@@ -240,7 +241,7 @@ gst_oct_bscan_apply_settings (
   }
   if (status != IMK_OK) {
     gst_oct_bscan_plan_free (plan);
-    gst_imaging_settings_free_copy (self->settings, next);
+    gst_imaging_settings_free_copy (self->base.settings, next);
     return status;
   }
   if (self->has_caps && groups & (PLAN | TURN))
@@ -261,13 +262,13 @@ gst_oct_bscan_follow_settings (GstOctBscan *self, GstBuffer *buffer)
   GstClockTime time = gst_imaging_stream_time (&self->segment, buffer);
   ImkError error;
   ImkStatus status = gst_imaging_settings_update (
-      self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
+      self->base.settings, GST_IMAGING_WHEN_LIVE, time, &error);
 
-  if (status != IMK_OK && gst_imaging_engine_is_on_cuda (self->engine)) {
+  if (status != IMK_OK && gst_imaging_engine_is_on_cuda (self->base.engine)) {
     if (!gst_oct_bscan_leave_device (self, NULL, status, &error))
       return FALSE;
     status = gst_imaging_settings_update (
-        self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
+        self->base.settings, GST_IMAGING_WHEN_LIVE, time, &error);
   }
   if (status != IMK_OK) {
     gst_oct_bscan_post_error (self, &error);

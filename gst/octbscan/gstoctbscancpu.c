@@ -49,15 +49,15 @@ gst_oct_bscan_run_on_cpu (
 
   w->on_cpu = TRUE;
   if (w->in)
-    status = gst_imaging_engine_map (self->engine, w->in, &self->bscan,
+    status = gst_imaging_engine_map (self->base.engine, w->in, &self->bscan,
         GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
   if (status != IMK_OK)
     return status;
   if (w->in)
-    gst_imaging_engine_note_memory (self->engine, from.memory_name);
+    gst_imaging_engine_note_memory (self->base.engine, from.memory_name);
   for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
     if (w->out[i]) {
-      status = gst_imaging_engine_map (self->engine, w->out[i],
+      status = gst_imaging_engine_map (self->base.engine, w->out[i],
           &w->snapshot->info[i], GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i],
           error);
       mapped[i] = status == IMK_OK;

@@ -268,7 +268,7 @@ map_plane (GstOctBscanDevice *self, Batch *b, guint kind, Plane *plane,
   if (plane->n > 1)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "A buffer of %u B-scans cannot be read or written.", plane->n);
-  status = gst_imaging_engine_map_on (self->element->engine, buffer, info,
+  status = gst_imaging_engine_map_on (self->element->base.engine, buffer, info,
       access, GST_IMAGING_REACH_DEVICE, b->stream, &plane->frame, error);
   if (status == IMK_OK) {
     plane->image = plane->frame.planes[0];
@@ -294,7 +294,7 @@ map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
   b->n_jobs += w->n;
   if (w->source)
     status = map_plane (self, b, IN, planes[IN], w->source,
-        gst_imaging_engine_info (self->element->engine),
+        gst_imaging_engine_info (self->element->base.engine),
         is_copied (self, w->source), error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
     if (w->out[o])
@@ -375,7 +375,8 @@ copy_rows (GstOctBscanDevice *self, guint kind, guint8 *block, gsize pitch,
     guint8 *host, gsize step, gsize row, guint rows, gpointer stream,
     ImkError *error)
 {
-  GstImagingStats *stats = gst_imaging_engine_stats (self->element->engine);
+  GstImagingStats *stats =
+      gst_imaging_engine_stats (self->element->base.engine);
 
   if (kind == IN)
     gst_imaging_stats_add_uploaded (stats, rows * row);
@@ -410,7 +411,7 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
     block = p->block + plane->at * p->pitch;
     if (plane->n > 1) {
       const GstVideoInfo *info =
-          kind == IN ? gst_imaging_engine_info (self->element->engine)
+          kind == IN ? gst_imaging_engine_info (self->element->base.engine)
                      : &b->works[i]->snapshot->info[kind];
 
       status = copy_rows (self, kind, block, p->pitch, plane->map.data,
@@ -432,7 +433,8 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
 static ImkStatus
 warm_up (GstOctBscanDevice *self, ImkError *error)
 {
-  const GstVideoInfo *info = gst_imaging_engine_info (self->element->engine);
+  const GstVideoInfo *info =
+      gst_imaging_engine_info (self->element->base.engine);
   Batch *b = &self->batches[0];
   ImkImage in = describe (info, b->places[IN].block, info->stride[0]);
   guint32 width, height;
@@ -463,7 +465,8 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
 ImkStatus
 gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
 {
-  const GstVideoInfo *info = gst_imaging_engine_info (self->element->engine);
+  const GstVideoInfo *info =
+      gst_imaging_engine_info (self->element->base.engine);
   ImkStatus status = gst_imaging_context_push (self->context, error);
 
   if (status != IMK_OK)

@@ -27,7 +27,7 @@ follow_memory (GstOctBscan *self, GstBuffer *buffer)
   gboolean ok;
 
   g_mutex_lock (&self->engine_lock);
-  ok = gst_imaging_engine_follow (self->engine, buffer);
+  ok = gst_imaging_engine_follow (self->base.engine, buffer);
   g_mutex_unlock (&self->engine_lock);
   return ok;
 }
@@ -77,7 +77,8 @@ skip_missing (GstOctBscan *self, guint64 n)
                                self->open.config.n_cameras);
   self->n_bscans += n_bscans;
   self->next_line += n_bscans * height;
-  gst_imaging_stats_add_missing (gst_imaging_engine_stats (self->engine), n);
+  gst_imaging_stats_add_missing (
+      gst_imaging_engine_stats (self->base.engine), n);
   warn_of_gap (self, n, n_waiting, n_to_skip);
 }
 
@@ -98,8 +99,8 @@ most_at_once (GstOctBscan *self, GstBuffer *buffer)
       gst_imaging_memory_is_on_device (memory))
     return 1;
   each_alone = self->now->average_bscans > 1 ||
-               gst_imaging_src_pads_has (self->pads, COMPLEX) ||
-               gst_imaging_src_pads_has (self->pads, ENFACE);
+               gst_imaging_src_pads_has (self->base.outputs, COMPLEX) ||
+               gst_imaging_src_pads_has (self->base.outputs, ENFACE);
   return each_alone ? 1 : self->n_full;
 }
 
@@ -214,9 +215,9 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   default:
     break;
   }
-  gst_imaging_src_pads_event (self->pads, event);
+  gst_imaging_src_pads_event (self->base.outputs, event);
   if (type == GST_EVENT_STREAM_START || type == GST_EVENT_SEGMENT)
-    gst_imaging_src_pads_begin (self->pads);
+    gst_imaging_src_pads_begin (self->base.outputs);
   gst_event_unref (event);
   return TRUE;
 }
@@ -236,7 +237,7 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
   GstOctBscan *self = GST_OCT_BSCAN (parent);
 
-  if (gst_imaging_engine_query (self->engine, query))
+  if (gst_imaging_engine_query (self->base.engine, query))
     return TRUE;
   if (GST_QUERY_IS_SERIALIZED (query))
     gst_oct_bscan_drain (self);
@@ -244,7 +245,7 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
     return gst_pad_query_default (pad, parent, query);
   if (!gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
-  gst_imaging_allocation_propose (self->engine, query);
+  gst_imaging_allocation_propose (self->base.engine, query);
   return TRUE;
 }
 

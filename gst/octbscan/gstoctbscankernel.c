@@ -132,7 +132,7 @@ describe_lines (GstOctBscan *self, const Settings *s, GstOctBscanPlan *plan,
   c->width = (guint32) plan->info.width / self->bytes_a_pixel;
   c->height = (guint32) plan->info.height - s->skip_first_line;
   c->type = self->type;
-  c->n_threads = gst_imaging_engine_n_threads (self->engine);
+  c->n_threads = gst_imaging_engine_n_threads (self->base.engine);
   c->averages_bscans = s->average_bscans > 1;
   return IMK_OK;
 }
@@ -243,8 +243,8 @@ ImkStatus
 gst_oct_bscan_prepare_kernel (
     GstOctBscan *self, const GstOctBscanPlan *plan, ImkError *error)
 {
-  gboolean on_device = gst_imaging_engine_is_on_cuda (self->engine);
-  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  gboolean on_device = gst_imaging_engine_is_on_cuda (self->base.engine);
+  GstImagingContext *context = gst_imaging_engine_context (self->base.engine);
   ImkStatus status = IMK_OK;
 
   if (on_device)
@@ -263,7 +263,7 @@ void
 gst_oct_bscan_forget_next_kernel (GstOctBscan *self)
 {
   gboolean on_device = self->next.backend == IMK_BACKEND_CUDA;
-  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  GstImagingContext *context = gst_imaging_engine_context (self->base.engine);
 
   if (!self->next.kernel)
     return;

@@ -53,7 +53,7 @@ static void
 add_latency (GstOctBscan *self, GstPad *pad, GstQuery *query)
 {
   g_autoptr (GstImagingSrcPad) complex =
-      gst_imaging_src_pads_get (self->pads, COMPLEX);
+      gst_imaging_src_pads_get (self->base.outputs, COMPLEX);
   GstClockTime minimum, maximum, ours, period;
   guint n = 0;
   gboolean live;
@@ -77,7 +77,7 @@ gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
   GstOctBscan *self = GST_OCT_BSCAN (parent);
 
-  if (gst_imaging_engine_query (self->engine, query))
+  if (gst_imaging_engine_query (self->base.engine, query))
     return TRUE;
   if (!gst_pad_query_default (pad, parent, query))
     return FALSE;

@@ -32,7 +32,7 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
     f.fps_d = 1;
   }
   return gst_oct_bscan_pad_negotiate (
-      pad, self->engine, &self->engine_lock, &f);
+      pad, self->base.engine, &self->engine_lock, &f);
 }
 
 static gboolean
@@ -84,9 +84,10 @@ prepare_output (
   }
   pad->settled = w->snapshot->changes;
   if (flow == GST_FLOW_OK && wants (w, i))
-    flow = w->n > 1 ? gst_oct_bscan_pad_acquire_block (pad, self->engine,
-                          MAX (w->n, self->n_full), &w->out[i])
-                    : gst_oct_bscan_pad_acquire (pad, self->engine, &w->out[i]);
+    flow = w->n > 1
+               ? gst_oct_bscan_pad_acquire_block (pad, self->base.engine,
+                     MAX (w->n, self->n_full), &w->out[i])
+               : gst_oct_bscan_pad_acquire (pad, self->base.engine, &w->out[i]);
   if (w->out[i])
     stamp (w, i, w->out[i]);
   else if (flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)

@@ -9,7 +9,7 @@ GstFlowReturn
 gst_oct_bscan_post_error (GstOctBscan *self, const ImkError *error)
 {
   g_mutex_lock (&self->engine_lock);
-  gst_imaging_engine_post_error (self->engine, error->code, error);
+  gst_imaging_engine_post_error (self->base.engine, error->code, error);
   g_mutex_unlock (&self->engine_lock);
   return GST_FLOW_ERROR;
 }
@@ -18,7 +18,7 @@ GstFlowReturn
 gst_oct_bscan_combine (GstOctBscan *self, const GstOctBscanSnapshot *snapshot,
     guint output, GstFlowReturn flow)
 {
-  return gst_imaging_src_pads_combine (self->pads, output,
+  return gst_imaging_src_pads_combine (self->base.outputs, output,
       GST_IMAGING_SRC_PAD (snapshot->pads[output]), flow, GST_FLOW_OK);
 }
 
@@ -177,7 +177,8 @@ gst_oct_bscan_push_images (GstOctBscan *self, GstOctBscanWork *w)
 static void
 count_bad (GstOctBscan *self, const GstOctBscanWork *w)
 {
-  gst_imaging_stats_add_own (gst_imaging_engine_stats (self->engine), w->n_bad);
+  gst_imaging_stats_add_own (
+      gst_imaging_engine_stats (self->base.engine), w->n_bad);
   if (!g_atomic_int_compare_and_exchange (&self->warned_of_bad, FALSE, TRUE))
     return;
   GST_ELEMENT_WARNING (self, STREAM, DECODE,
@@ -197,7 +198,7 @@ gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
     count_bad (self, w);
   for (guint k = 0; k < w->n; k++)
     if (lost)
-      gst_imaging_engine_count_lost (self->engine);
+      gst_imaging_engine_count_lost (self->base.engine);
     else
-      gst_imaging_engine_count_frame (self->engine, w->entered);
+      gst_imaging_engine_count_frame (self->base.engine, w->entered);
 }

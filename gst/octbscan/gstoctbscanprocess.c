@@ -41,7 +41,7 @@ process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
     gst_oct_bscan_count (self, w, TRUE);
     w->lost = TRUE;
   } else if (status != IMK_OK) {
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
     flow = GST_FLOW_ERROR;
   } else if (flow == GST_FLOW_OK && w->in) {
     gst_oct_bscan_count (self, w, FALSE);
@@ -61,10 +61,10 @@ process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
 static void
 follow_readers (GstOctBscan *self)
 {
-  GstImagingStats *stats = gst_imaging_engine_stats (self->engine);
+  GstImagingStats *stats = gst_imaging_engine_stats (self->base.engine);
 
   if (self->host_images || gst_imaging_stats_streamed (stats) == 0 ||
-      gst_imaging_context_info (gst_imaging_engine_context (self->engine))
+      gst_imaging_context_info (gst_imaging_engine_context (self->base.engine))
           ->integrated)
     return;
   self->host_images = TRUE;
@@ -123,8 +123,9 @@ gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
     return IMK_OK;
   devices = g_ptr_array_new_with_free_func (
       (GDestroyNotify) gst_oct_bscan_device_free);
-  status = add_device (self, devices, gst_imaging_engine_context (self->engine),
-      self->open.kernel, n_batches, error);
+  status =
+      add_device (self, devices, gst_imaging_engine_context (self->base.engine),
+          self->open.kernel, n_batches, error);
   if (status == IMK_OK && list &&
       !imk_octbscan_has_history (&self->open.config))
     status = add_others (self, list, devices, n_batches, error);
@@ -177,7 +178,7 @@ static ImkStatus
 prepare_for_device (
     GstOctBscan *self, GstOctBscanWork *w, GstFlowReturn *flow, ImkError *error)
 {
-  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  GstImagingContext *context = gst_imaging_engine_context (self->base.engine);
   ImkStatus status = gst_oct_bscan_need_devices (self, error);
   GstBuffer *source;
   ImkError ignored;
@@ -189,8 +190,8 @@ prepare_for_device (
     return status;
   follow_readers (self);
   *flow = gst_oct_bscan_prepare_outputs (self, w);
-  source = w->in ? gst_imaging_engine_reachable (
-                       self->engine, w->in, GST_IMAGING_REACH_DEVICE, &ignored)
+  source = w->in ? gst_imaging_engine_reachable (self->base.engine, w->in,
+                       GST_IMAGING_REACH_DEVICE, &ignored)
                  : NULL;
   gst_imaging_context_pop (context);
   /* without page-locked memory as it is, which takes longer */
@@ -201,7 +202,7 @@ prepare_for_device (
   w->may_go_anywhere =
       w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
   if (w->in)
-    gst_imaging_engine_note_memory (self->engine, name_memory (w->source));
+    gst_imaging_engine_note_memory (self->base.engine, name_memory (w->source));
   if (*flow == GST_FLOW_ERROR)
     return imk_error_set (
         error, IMK_ERROR_DEVICE, "The device has no memory for an image.");
@@ -218,18 +219,18 @@ gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->engine_lock);
-  done = !gst_imaging_engine_is_on_cuda (self->engine); /* by the queue */
-  can = done || gst_imaging_engine_can_fall_back (self->engine, status);
+  done = !gst_imaging_engine_is_on_cuda (self->base.engine); /* by the queue */
+  can = done || gst_imaging_engine_can_fall_back (self->base.engine, status);
   if (done) {
     status = IMK_OK;
   } else if (can) {
-    status = gst_imaging_engine_fall_back (self->engine, &error);
-    gst_imaging_engine_post_fall_back (self->engine, why,
+    status = gst_imaging_engine_fall_back (self->base.engine, &error);
+    gst_imaging_engine_post_fall_back (self->base.engine, why,
         w && status == IMK_OK &&
             gst_oct_bscan_work_is_lost (self, w, IMK_ERROR_DEVICE));
   }
   if (!can || status != IMK_OK)
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
   g_mutex_unlock (&self->engine_lock);
   return can && status == IMK_OK;
 }
@@ -300,8 +301,8 @@ process (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
 
   g_mutex_lock (&self->engine_lock);
-  status = gst_imaging_engine_ensure_open (self->engine, &error);
-  if (status == IMK_OK && gst_imaging_engine_is_on_cuda (self->engine))
+  status = gst_imaging_engine_ensure_open (self->base.engine, &error);
+  if (status == IMK_OK && gst_imaging_engine_is_on_cuda (self->base.engine))
     return process_on_devices (self, w);
   g_mutex_unlock (&self->engine_lock);
   if (status != IMK_OK) {

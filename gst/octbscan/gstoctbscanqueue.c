@@ -449,7 +449,7 @@ static void add_member (GstOctBscanQueue *self, GstOctBscanDevice *device);
 static void
 recover (GstOctBscanQueue *self)
 {
-  GstImagingEngine *engine = self->element->engine;
+  GstImagingEngine *engine = self->element->base.engine;
   ImkStatus status = self->why;
   ImkError error = self->error;
   gboolean can = FALSE;

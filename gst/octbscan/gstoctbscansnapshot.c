@@ -64,7 +64,8 @@ are_current (const GstOctBscan *self, const GstOctBscanSnapshot *snapshot)
   return snapshot && snapshot->changes == self->n_changes &&
          snapshot->auto_serial == self->range.serial &&
          snapshot->config.history == self->history &&
-         snapshot->pads_serial == gst_imaging_src_pads_serial (self->pads);
+         snapshot->pads_serial ==
+             gst_imaging_src_pads_serial (self->base.outputs);
 }
 
 static void
@@ -110,8 +111,9 @@ snapshot_new (GstOctBscan *self)
       .scaling = self->now->scaling,
       .average_bscans = self->now->average_bscans,
       .element = gst_imaging_origin_element (GST_ELEMENT (self)),
-      .settings_hash = (gchar *) gst_imaging_settings_hash (self->settings),
-      .pads_serial = gst_imaging_src_pads_serial (self->pads),
+      .settings_hash =
+          (gchar *) gst_imaging_settings_hash (self->base.settings),
+      .pads_serial = gst_imaging_src_pads_serial (self->base.outputs),
   };
 
   now.config.history = self->history;
@@ -127,7 +129,8 @@ snapshot_new (GstOctBscan *self)
   now.config.live_dispersion =
       self->plan->config.live_dispersion ? now.live : NULL;
   for (guint i = 0; i < N_OUTPUTS; i++)
-    now.pads[i] = GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->pads, i));
+    now.pads[i] =
+        GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->base.outputs, i));
   take_formats (&now);
   snapshot = snapshot_copy (&now);
   for (guint i = 0; i < N_OUTPUTS; i++)

@@ -175,7 +175,7 @@ gboolean
 gst_oct_bscan_work_is_lost (
     GstOctBscan *self, const GstOctBscanWork *w, ImkStatus status)
 {
-  return w->in && gst_imaging_engine_is_lost (self->engine, w->in, status);
+  return w->in && gst_imaging_engine_is_lost (self->base.engine, w->in, status);
 }
 
 void
