@@ -12,10 +12,7 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
       imk_octbscan_update (self->open.kernel, &w->snapshot->config, error);
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
-    ImkImage images[N_OUTPUTS], in;
-    ImkImage tracked = {w->tracks ? w->tracks + 4 * k : NULL,
-        4 * sizeof (gfloat), 4, 1, 1, IMK_TYPE_F32, IMK_LOCATION_HOST};
-    guint32 n_bad = 0;
+    ImkImage images[N_OUTPUTS], in, track;
     ImkOctbscanJob job;
 
     for (guint i = 0; i < N_OUTPUTS; i++)
@@ -29,12 +26,9 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
       in = *from;
       gst_oct_bscan_advance (&in, k * gst_oct_bscan_work_in_step (self));
     }
-    job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
-    job.n_bad = &n_bad;
-    job.ends = w->ends ? w->ends + 4 * k : NULL;
-    job.track = w->tracks ? &tracked : NULL;
+    job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images,
+        &w->reports[k], IMK_LOCATION_HOST, &track);
     status = imk_octbscan_process (self->open.kernel, &job, 1, NULL, error);
-    w->n_bad += n_bad;
   }
   return status;
 }

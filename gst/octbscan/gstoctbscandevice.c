@@ -26,19 +26,13 @@ typedef struct {
   Plane *planes; /* of works, max_jobs */
 } Places;
 
-/* What the device writes about a B-scan, in mapped memory; see ImkOctbscanJob.
- */
-typedef struct {
-  guint32 is_wide, n_bad;
-  gfloat ends[4], track[4];
-} JobReport;
-
 typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
   gboolean is_alone, is_launched;
   gboolean is_try; /* speculative: wide samples need the full product */
-  JobReport *reports, *device_reports; /* max_jobs, by the address of each */
+  /* max_jobs, in mapped memory, by the address of each processor */
+  GstOctBscanReport *reports, *device_reports;
   Places places[N_PLANES];
   GstOctBscanWork **works;
   guint n, n_jobs;
@@ -81,8 +75,9 @@ batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&b->stream, error);
   if (status == IMK_OK)
-    status = self->device->alloc_pinned (self->max_jobs * sizeof (JobReport),
-        &reports, (gpointer *) &b->device_reports, error);
+    status =
+        self->device->alloc_pinned (self->max_jobs * sizeof (GstOctBscanReport),
+            &reports, (gpointer *) &b->device_reports, error);
   if (status == IMK_OK)
     b->reports = reports;
   for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
@@ -525,7 +520,7 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
   GstOctBscanWork *w = b->works[i];
   guint at = b->places[IN].planes[i].at + k;
   ImkImage *images = b->images + at * N_PLANES;
-  JobReport *report = &b->device_reports[at];
+  GstOctBscanReport *report = &b->device_reports[at];
 
   for (guint kind = 0; kind < N_PLANES; kind++) {
     if (!buffer_of (b, kind, i))
@@ -537,16 +532,11 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
   }
   if (w->source)
     gst_oct_bscan_input_image (self->element, &images[IN]);
-  b->jobs[at] = gst_oct_bscan_work_job (
-      self->element, w, k, w->source ? &images[IN] : NULL, images);
-  b->reports[at] = (JobReport){0};
+  b->jobs[at] = gst_oct_bscan_work_job (self->element, w, k,
+      w->source ? &images[IN] : NULL, images, report, IMK_LOCATION_HOST_MAPPED,
+      &b->tracks[at]);
   b->jobs[at].wide = b->is_try ? &report->is_wide : NULL;
-  b->jobs[at].n_bad = &report->n_bad;
-  b->jobs[at].ends = w->ends ? report->ends : NULL;
-  b->tracks[at] = (ImkImage){report->track, sizeof (report->track),
-      G_N_ELEMENTS (report->track), 1, 1, IMK_TYPE_F32,
-      IMK_LOCATION_HOST_MAPPED};
-  b->jobs[at].track = w->tracks ? &b->tracks[at] : NULL;
+  b->reports[at] = (GstOctBscanReport){0};
 }
 
 static ImkStatus
@@ -667,16 +657,8 @@ static void
 take_reports (const Batch *b)
 {
   for (guint i = 0; i < b->n; i++)
-    for (guint k = 0; k < b->works[i]->n; k++) {
-      const JobReport *report = &b->reports[b->places[IN].planes[i].at + k];
-
-      b->works[i]->n_bad += report->n_bad;
-      if (b->works[i]->ends)
-        memcpy (b->works[i]->ends + 4 * k, report->ends, sizeof (report->ends));
-      if (b->works[i]->tracks)
-        memcpy (
-            b->works[i]->tracks + 4 * k, report->track, sizeof (report->track));
-    }
+    memcpy (b->works[i]->reports, b->reports + b->places[IN].planes[i].at,
+        b->works[i]->n * sizeof (GstOctBscanReport));
 }
 
 ImkStatus

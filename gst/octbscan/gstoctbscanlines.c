@@ -32,7 +32,7 @@ lines_of (const GstOctBscan *self, const GstOctBscanWork *w, guint k)
           (gint) ((w->first_camera + before) % self->open.config.n_cameras),
       .backward =
           w->snapshot->config.bidirectional && (w->backward + k) % 2 != 0,
-      .shift = w->tracks ? w->tracks[4 * k + GST_OCT_BSCAN_SHIFT] : 0,
+      .shift = w->reports[k].track[GST_OCT_BSCAN_SHIFT],
       .frame = w->frame,
       .n_missing = k == 0 ? w->n_missing : 0,
   };
@@ -63,12 +63,12 @@ gdouble
 gst_oct_bscan_shift (
     const GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
 {
-  const gfloat *track = w->tracks ? w->tracks + 4 * k : NULL;
+  const gfloat *track = w->reports[k].track;
 
   if (!has_lines (w))
     return 0;
   if (output == COMPLEX) /* with the fraction of a depth */
-    return track && track[GST_OCT_BSCAN_WEIGHT] > 0
+    return track[GST_OCT_BSCAN_WEIGHT] > 0
                ? (gdouble) track[GST_OCT_BSCAN_MEAN] -
                      track[GST_OCT_BSCAN_PLACE]
                : 0;

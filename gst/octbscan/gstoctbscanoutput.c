@@ -177,25 +177,31 @@ gst_oct_bscan_push_images (GstOctBscan *self, GstOctBscanWork *w)
 static void
 count_bad (GstOctBscan *self, const GstOctBscanWork *w)
 {
+  guint n_bad = 0;
+
+  for (guint k = 0; k < w->n; k++)
+    n_bad += w->reports[k].n_bad;
+  if (n_bad == 0)
+    return;
   gst_imaging_stats_add_own (
-      gst_imaging_engine_stats (self->base.engine), w->n_bad);
+      gst_imaging_engine_stats (self->base.engine), n_bad);
   if (!g_atomic_int_compare_and_exchange (&self->warned_of_bad, FALSE, TRUE))
     return;
   GST_ELEMENT_WARNING (self, STREAM, DECODE,
       ("%u A-scans are black, as samples of their spectra are not numbers, are "
        "infinite or are beyond 1e15. bad-ascans of stats counts all of them. "
        "Look at what writes the spectra.",
-          w->n_bad),
+          n_bad),
       ("the B-scan with pts %" GST_TIME_FORMAT, GST_TIME_ARGS (w->pts)));
 }
 
 void
 gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
 {
-  if (!lost)
+  if (!lost) {
     gst_oct_bscan_note_ends (self, w);
-  if (!lost && w->n_bad > 0)
     count_bad (self, w);
+  }
   for (guint k = 0; k < w->n; k++)
     if (lost)
       gst_imaging_engine_count_lost (self->base.engine);

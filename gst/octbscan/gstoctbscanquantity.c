@@ -138,6 +138,6 @@ gst_oct_bscan_describe_image (const GstOctBscanWork *w, guint output, guint k,
   axes[!rows].origin -= shift * fabs (axes[!rows].step);
   attach (image, w->snapshot->is_float[output], &w->snapshot->info[output],
       output == SRC && w->snapshot->scaling == SCALING_DB,
-      w->ends ? w->ends + 4 * k : fixed, axes);
+      w->wants_ends ? w->reports[k].ends : fixed, axes);
   sign (w, image);
 }

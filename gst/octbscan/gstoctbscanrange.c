@@ -130,15 +130,16 @@ warn_of_mirror (GstOctBscan *self, gdouble fringe)
 void
 gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *w)
 {
+  const gfloat *ends = w->reports[0].ends;
   gboolean is_noise = FALSE;
 
   if (w->snapshot->config.range != IMK_OCTBSCAN_RANGE_AUTO || !w->has_images ||
-      (!w->out[SRC] && !w->out[LINEAR]) || w->ends[1] < DARK)
+      (!w->out[SRC] && !w->out[LINEAR]) || ends[1] < DARK)
     return;
   GST_OBJECT_LOCK (self);
   if (w->snapshot->auto_serial == self->range.serial) {
-    is_noise = self->range.n == 0 && w->ends[1] - w->ends[0] < NOISE;
-    memcpy (self->range.ends, w->ends, sizeof (self->range.ends));
+    is_noise = self->range.n == 0 && ends[1] - ends[0] < NOISE;
+    memcpy (self->range.ends, ends, sizeof (self->range.ends));
     if (is_noise)
       note_noise (self);
     else

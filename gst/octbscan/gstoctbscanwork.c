@@ -72,17 +72,13 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 }
 
 static void
-need_ends (GstOctBscanWork *w)
+need_reports (GstOctBscanWork *w)
 {
-  if (w->snapshot->config.range != IMK_OCTBSCAN_RANGE_FIXED)
-    w->ends = g_new0 (gfloat, 4 * w->n);
-}
+  const ImkOctbscanConfig *c = &w->snapshot->config;
 
-static void
-need_tracks (GstOctBscanWork *w)
-{
-  if (w->in && w->snapshot->config.tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    w->tracks = g_new0 (gfloat, 4 * w->n);
+  w->wants_ends = c->range != IMK_OCTBSCAN_RANGE_FIXED;
+  w->wants_tracks = w->in && c->tracking != IMK_OCTBSCAN_TRACKING_NONE;
+  w->reports = g_new0 (GstOctBscanReport, w->n);
 }
 
 GstOctBscanWork *
@@ -102,8 +98,7 @@ gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
   w->first_camera = gst_oct_bscan_first_camera (self);
   gst_oct_bscan_look_again (self, w);
   w->snapshot = gst_oct_bscan_get_snapshot (self);
-  need_ends (w);
-  need_tracks (w);
+  need_reports (w);
   w->backward = w->snapshot->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w, w->snapshot->average_bscans);
   self->n_bscans += n;
@@ -125,7 +120,7 @@ gst_oct_bscan_work_of_mean (GstOctBscan *self)
   w = g_new0 (GstOctBscanWork, 1);
   w->n = 1;
   w->snapshot = gst_oct_bscan_get_snapshot (self);
-  need_ends (w);
+  need_reports (w);
   w->has_images = TRUE;
   w->pts = self->mean.pts;
   w->dts = self->mean.dts;
@@ -151,8 +146,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   gst_clear_buffer (&w->in);
   gst_clear_buffer (&w->like);
   gst_oct_bscan_snapshot_unref (w->snapshot);
-  g_free (w->ends);
-  g_free (w->tracks);
+  g_free (w->reports);
   g_free (w);
 }
 
@@ -196,7 +190,8 @@ gst_oct_bscan_work_image (
 
 ImkOctbscanJob
 gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
-    guint k, const ImkImage *in, ImkImage *images)
+    guint k, const ImkImage *in, ImkImage *images, GstOctBscanReport *report,
+    ImkLocation location, ImkImage *track)
 {
   guint64 lines = (guint64) k * self->bscan.height;
   ImkOctbscanJob job = {
@@ -205,6 +200,9 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
           (guint) ((w->first_camera + lines) % self->open.config.n_cameras),
       .backward = w->snapshot->config.bidirectional && (w->backward + k) % 2,
       .db_is_linear = w->snapshot->scaling == SCALING_LINEAR,
+      .n_bad = &report->n_bad,
+      .ends = w->wants_ends ? report->ends : NULL,
+      .track = w->wants_tracks ? track : NULL,
   };
   ImkImage **places[N_OUTPUTS] = {
       [LINEAR] = &job.linear,
@@ -213,6 +211,8 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
       [SRC] = &job.db,
   };
 
+  *track = (ImkImage){report->track, sizeof (report->track),
+      G_N_ELEMENTS (report->track), 1, 1, IMK_TYPE_F32, location};
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i])
       *places[i] = &images[i];

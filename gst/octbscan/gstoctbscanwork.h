@@ -29,6 +29,12 @@ struct _GstOctBscanSnapshot {
   GstVideoInfo volume;          /* of the image of ENFACE */
 };
 
+/* What a kernel tells of a B-scan, see ImkOctbscanJob; 0 where it does not. */
+typedef struct {
+  guint32 is_wide, n_bad;
+  gfloat ends[4], track[4];
+} GstOctBscanReport;
+
 /* A B-scan in progress, or several of one buffer that are pushed as one
  * list. */
 struct _GstOctBscanWork {
@@ -49,10 +55,9 @@ struct _GstOctBscanWork {
   gboolean may_go_anywhere; /* FALSE: its samples are on the first device */
   gboolean lost;
   gboolean on_cpu; /* the CPU has made the images */
-  gfloat *ends;    /* (nullable): [n][4], found in the B-scans */
-  gfloat *tracks;  /* (nullable): [n][4], of ImkOctbscanJob.track */
-  gdouble fringe;  /* of the mean, dB; 0 if it was not measured */
-  guint n_bad;     /* black A-scans: a sample is not a number */
+  gboolean wants_ends, wants_tracks;
+  GstOctBscanReport *reports; /* [n] */
+  gdouble fringe;             /* of the mean, dB; 0 if it was not measured */
   guint first_camera;
   guint64 frame, n_missing; /* of the buffer that it began in; before it */
   GstClockTime entered;
@@ -105,8 +110,10 @@ void gst_oct_bscan_work_image (
     const GstOctBscanWork *work, guint output, ImkImage *plane);
 
 /* @in: (nullable): NULL for images of the mean; @images: of the outputs
+ * @report: as the kernel reaches it, at @location; @track: for its image
  * Returns: the kernel's job for B-scan @k of @work */
 ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
-    const GstOctBscanWork *work, guint k, const ImkImage *in, ImkImage *images);
+    const GstOctBscanWork *work, guint k, const ImkImage *in, ImkImage *images,
+    GstOctBscanReport *report, ImkLocation location, ImkImage *track);
 
 G_END_DECLS
