@@ -190,10 +190,8 @@ process_mapped (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
   const GstVideoInfo *info = gst_imaging_engine_info (engine);
   GstImagingFrame in_frame, out_frame;
   gboolean done = reach == GST_IMAGING_REACH_HOST;
-  ImkError ignored;
   ImkStatus status = gst_imaging_engine_map (
       engine, in, info, GST_MAP_READ, reach, &in_frame, error);
-  ImkStatus unmapped;
 
   if (status != IMK_OK)
     return status;
@@ -204,15 +202,10 @@ process_mapped (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
     gst_imaging_engine_note_memory (engine, in_frame.memory_name);
     status = klass->process (
         self, &in_frame, out ? &out_frame : NULL, annotated, &done, error);
-    if (out) {
-      unmapped = gst_imaging_frame_unmap (
-          &out_frame, done, status == IMK_OK ? error : &ignored);
-      status = status == IMK_OK ? unmapped : status;
-    }
+    if (out)
+      status = gst_imaging_frame_end (&out_frame, done, status, error);
   }
-  unmapped = gst_imaging_frame_unmap (
-      &in_frame, done, status == IMK_OK ? error : &ignored);
-  return status == IMK_OK ? unmapped : status;
+  return gst_imaging_frame_end (&in_frame, done, status, error);
 }
 
 static ImkStatus

@@ -286,6 +286,17 @@ gst_imaging_frame_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
   return frame->mapper->unmap (frame, done, error);
 }
 
+ImkStatus
+gst_imaging_frame_end (
+    GstImagingFrame *frame, gboolean done, ImkStatus status, ImkError *error)
+{
+  ImkError ignored;
+  ImkStatus unmapped = gst_imaging_frame_unmap (
+      frame, done, status == IMK_OK ? error : &ignored);
+
+  return status == IMK_OK ? unmapped : status;
+}
+
 GstBuffer *
 gst_imaging_frame_import (GstBuffer *buffer, const GstVideoInfo *info,
     GstBufferPool *pool, GstImagingStats *stats, ImkError *error)

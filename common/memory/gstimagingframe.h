@@ -95,6 +95,18 @@ ImkStatus gst_imaging_frame_unmap (
     GstImagingFrame *frame, gboolean done, ImkError *error);
 
 /**
+ * gst_imaging_frame_end: (skip)
+ * @status: of the work on @frame; @error says why it is not IMK_OK
+ *
+ * gst_imaging_frame_unmap() after work that may have failed.
+ *
+ * Returns: the first failure, to which @error belongs
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_frame_end (
+    GstImagingFrame *frame, gboolean done, ImkStatus status, ImkError *error);
+
+/**
  * gst_imaging_frame_import: (skip)
  * @buffer: a buffer in memory that no kernel reaches
  * @info: its format

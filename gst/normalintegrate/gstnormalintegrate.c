@@ -220,16 +220,6 @@ map_output (GstNormalIntegrate *self, GstBuffer *buffer,
   return IMK_OK;
 }
 
-/* Keeps the first failure. */
-static ImkStatus
-unmap (GstImagingFrame *frame, ImkStatus status, ImkError *error)
-{
-  ImkStatus end = gst_imaging_frame_unmap (
-      frame, status == IMK_OK, status == IMK_OK ? error : NULL);
-
-  return status == IMK_OK ? end : status;
-}
-
 static ImkStatus
 process_mapped (GstNormalIntegrate *self, const ImkImage *in,
     GstNormalIntegrateWork *w, GstImagingReach reach, ImkError *error)
@@ -249,10 +239,11 @@ process_mapped (GstNormalIntegrate *self, const ImkImage *in,
       status = imk_normalintegrate_process (self->kernel, in, &out, &w->summary,
           gst_imaging_engine_stream (self->base.engine), error);
     if (w->heights)
-      status = unmap (&heights, status, error);
+      status =
+          gst_imaging_frame_end (&heights, status == IMK_OK, status, error);
   }
   if (w->grey)
-    status = unmap (&grey, status, error);
+    status = gst_imaging_frame_end (&grey, status == IMK_OK, status, error);
   return status;
 }
 
@@ -276,7 +267,7 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
   gst_imaging_engine_note_memory (self->base.engine, frame.memory_name);
   image = gst_imaging_picture_image (&self->picture, &frame.planes[0]);
   status = process_mapped (self, &image, w, reach, error);
-  return unmap (&frame, status, error);
+  return gst_imaging_frame_end (&frame, status == IMK_OK, status, error);
 }
 
 static GstFlowReturn

@@ -302,16 +302,6 @@ make_both (GstNormalIntegrateWork *w, const ImkMesh *mesh, ImkError *error)
   return status;
 }
 
-/* Keeps the first failure. */
-static ImkStatus
-unmap (GstImagingFrame *frame, ImkStatus status, ImkError *error)
-{
-  ImkStatus end = gst_imaging_frame_unmap (
-      frame, status == IMK_OK, status == IMK_OK ? error : NULL);
-
-  return status == IMK_OK ? end : status;
-}
-
 /* @mesh: with colours */
 static ImkStatus
 make_mapped (GstNormalIntegrateWork *w, GstBuffer *normals, ImkMesh *mesh,
@@ -331,9 +321,10 @@ make_mapped (GstNormalIntegrateWork *w, GstBuffer *normals, ImkMesh *mesh,
       GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &frame, error);
   if (status == IMK_OK) {
     mesh->normal = gst_imaging_picture_image (p, &frame.planes[0]);
-    status = unmap (&frame, make_both (w, mesh, error), error);
+    status = make_both (w, mesh, error);
+    status = gst_imaging_frame_end (&frame, status == IMK_OK, status, error);
   }
-  return unmap (&heights, status, error);
+  return gst_imaging_frame_end (&heights, status == IMK_OK, status, error);
 }
 
 ImkStatus

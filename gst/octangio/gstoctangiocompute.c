@@ -74,16 +74,6 @@ image_of (const GstOctAngio *self, const GstImagingFrame *frame)
   return image;
 }
 
-/* Keeps the first failure. */
-static ImkStatus
-unmap (GstImagingFrame *frame, ImkStatus status, gboolean done, ImkError *error)
-{
-  ImkStatus end =
-      gst_imaging_frame_unmap (frame, done, status == IMK_OK ? error : NULL);
-
-  return status == IMK_OK ? end : status;
-}
-
 static ImkStatus
 run_kernel (GstOctAngio *self, const ImkImage *bscans, GstImagingReach reach,
     ImkError *error)
@@ -106,7 +96,7 @@ run_kernel (GstOctAngio *self, const ImkImage *bscans, GstImagingReach reach,
   if (status == IMK_OK && self->surface)
     status = imk_octangio_surface (self->kernel, s->surface_top,
         s->surface_window, self->surface, stream, error);
-  return unmap (&frame, status, FALSE, error);
+  return gst_imaging_frame_end (&frame, FALSE, status, error);
 }
 
 /* @in: the first B-scan; the kernel reaches it */
@@ -143,7 +133,7 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
     status = run_kernel (self, bscans, reach, error);
   }
   while (n-- > 0) {
-    status = unmap (&frames[n], status, FALSE, error);
+    status = gst_imaging_frame_end (&frames[n], FALSE, status, error);
     if (sources[n] != in && sources[n] != self->held[n])
       gst_buffer_unref (sources[n]);
   }

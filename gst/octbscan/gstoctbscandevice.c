@@ -315,26 +315,22 @@ buffer_of (Batch *b, guint kind, guint i)
   return kind == IN ? b->works[i]->source : b->works[i]->out[kind];
 }
 
-/* @done: whether the stream is idle */
+/* @status: of the work; IMK_OK when the stream is idle
+ * Returns: the first failure, with @error */
 static ImkStatus
-unmap_all (GstOctBscanDevice *self, Batch *b, gboolean done, ImkError *error)
+unmap_all (Batch *b, ImkStatus status, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-  ImkError ignored;
+  gboolean done = status == IMK_OK;
 
   for (guint kind = 0; kind < N_PLANES; kind++)
     for (guint i = 0; i < b->n; i++) {
       Plane *plane = &b->places[kind].planes[i];
-      ImkStatus unmapped = IMK_OK;
 
       if (plane->is_mapped && plane->is_block)
         gst_buffer_unmap (buffer_of (b, kind, i), &plane->map);
       else if (plane->is_mapped)
-        unmapped = gst_imaging_frame_unmap (
-            &plane->frame, done, status == IMK_OK ? error : &ignored);
+        status = gst_imaging_frame_end (&plane->frame, done, status, error);
       plane->is_mapped = FALSE;
-      if (status == IMK_OK)
-        status = unmapped;
     }
   return status;
 }
@@ -665,21 +661,19 @@ ImkStatus
 gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
 {
   Batch *batch = &self->batches[b];
-  ImkStatus status = gst_imaging_context_push (self->context, error), unmapped;
+  ImkStatus status = gst_imaging_context_push (self->context, error);
   gboolean is_current = status == IMK_OK;
-  ImkError ignored;
 
   if (is_current)
     status = wait_for_images (self, batch, error);
   if (status == IMK_OK)
     take_reports (batch);
-  unmapped = unmap_all (
-      self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
+  status = unmap_all (batch, status, error);
   if (is_current)
     gst_imaging_context_pop (self->context);
   batch->n = 0;
   g_atomic_int_add (&self->n_flying, -1);
-  return status == IMK_OK ? unmapped : status;
+  return status;
 }
 
 ImkStatus

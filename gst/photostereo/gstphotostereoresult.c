@@ -140,13 +140,6 @@ gst_photo_stereo_result_begin (GstPhotoStereoResult *self,
                                                                : GST_FLOW_ERROR;
 }
 
-ImkStatus
-gst_photo_stereo_result_end (
-    GstPhotoStereoResult *self, gboolean done, ImkError *error)
-{
-  return gst_imaging_frame_unmap (&self->frame, done, error);
-}
-
 /* Whether the bands of @shape are one below the other. */
 static gboolean
 is_stacked (const GstPhotoStereoShape *shape)

@@ -44,16 +44,12 @@ GstFlowReturn gst_photo_stereo_negotiate_pad (GstImagingSrcPad *pad,
 
 /* Negotiates, and acquires a buffer that is mapped for the kernel: *image is
  * where it writes.
- * Returns: GST_FLOW_OK, and gst_photo_stereo_result_end () and ..._push () must
- *   follow; GST_FLOW_NOT_LINKED, GST_FLOW_NOT_NEGOTIATED, GST_FLOW_FLUSHING;
- *   GST_FLOW_ERROR with @error set */
+ * Returns: GST_FLOW_OK, and gst_imaging_frame_end () and
+ *   gst_photo_stereo_result_push () must follow; GST_FLOW_NOT_LINKED,
+ * GST_FLOW_NOT_NEGOTIATED, GST_FLOW_FLUSHING; GST_FLOW_ERROR with @error set */
 GstFlowReturn gst_photo_stereo_result_begin (GstPhotoStereoResult *self,
     GstImagingEngine *engine, const GstPhotoStereoShape *shape,
     GstPhotoStereoEncoding choice, ImkImage *image, ImkError *error);
-
-/* After the kernel. @done: the device has been waited for. */
-ImkStatus gst_photo_stereo_result_end (
-    GstPhotoStereoResult *self, gboolean done, ImkError *error);
 
 /* @like: gives the buffer its times, offset and metadata; NULL: the buffer is
  *   dropped. @summary: what is told of the set */

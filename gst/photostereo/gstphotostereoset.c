@@ -57,7 +57,6 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
     GstImagingReach reach, ImkError *error)
 {
   GstImagingFrame frame;
-  ImkStatus end;
   ImkStatus status = gst_imaging_engine_map_on (self->base.engine, buffer,
       gst_imaging_engine_info (self->base.engine), GST_MAP_READ, reach,
       gst_photo_stereo_next_stream (self), &frame, error);
@@ -75,9 +74,7 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
     g_array_append_val (self->held, held);
     return IMK_OK;
   }
-  end =
-      gst_imaging_frame_unmap (&frame, FALSE, status == IMK_OK ? error : NULL);
-  return status == IMK_OK ? end : status;
+  return gst_imaging_frame_end (&frame, FALSE, status, error);
 }
 
 /* What judges pictures works on the CPU: nothing is downloaded for it. */
@@ -351,12 +348,9 @@ solve (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
     status = imk_photostereo_solve (self->kernel, &out, summary,
         gst_imaging_engine_stream (self->base.engine), error);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (flows[i] == GST_FLOW_OK) {
-      ImkStatus end = gst_photo_stereo_result_end (
-          &results[i], status == IMK_OK, status == IMK_OK ? error : NULL);
-
-      status = status == IMK_OK ? end : status;
-    }
+    if (flows[i] == GST_FLOW_OK)
+      status = gst_imaging_frame_end (
+          &results[i].frame, status == IMK_OK, status, error);
   return status;
 }
 

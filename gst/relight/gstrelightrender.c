@@ -92,16 +92,6 @@ map_source (GstRelight *self, GstBuffer *buffer, const GstImagingPicture *p,
   return IMK_OK;
 }
 
-/* Keeps the first failure. */
-static ImkStatus
-unmap (GstImagingFrame *frame, ImkStatus status, ImkError *error)
-{
-  ImkStatus end =
-      gst_imaging_frame_unmap (frame, FALSE, status == IMK_OK ? error : NULL);
-
-  return status == IMK_OK ? end : status;
-}
-
 /* @albedo: without data when there is none */
 static ImkStatus
 process_sources (GstRelight *self, const ImkRelightSource *normals,
@@ -121,7 +111,7 @@ process_sources (GstRelight *self, const ImkRelightSource *normals,
     return status;
   status = imk_relight_process (self->kernel, normals, albedo, &frame.planes[0],
       gst_imaging_engine_stream (self->engine), error);
-  return unmap (&frame, status, error);
+  return gst_imaging_frame_end (&frame, FALSE, status, error);
 }
 
 static ImkStatus
@@ -142,9 +132,9 @@ process_mapped (GstRelight *self, GstBuffer *in, GstBuffer *out,
   if (status == IMK_OK) {
     status = process_sources (self, &normals, &albedo, out, reach, error);
     if (self->current)
-      status = unmap (&albedo_frame, status, error);
+      status = gst_imaging_frame_end (&albedo_frame, FALSE, status, error);
   }
-  return unmap (&frame, status, error);
+  return gst_imaging_frame_end (&frame, FALSE, status, error);
 }
 
 /* Replaces an albedo that the device cannot read by a copy for this and all
