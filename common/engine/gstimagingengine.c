@@ -409,12 +409,9 @@ gst_imaging_engine_try_cpu (
 static gboolean
 is_on_device (GstBuffer *buffer)
 {
-  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
-                          ? gst_buffer_peek_memory (buffer, 0)
-                          : NULL;
+  GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
 
-  return memory && gst_is_imaging_memory (memory) &&
-         gst_imaging_memory_is_on_device (memory);
+  return memory && gst_imaging_memory_is_on_device (memory);
 }
 
 gboolean

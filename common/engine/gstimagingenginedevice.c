@@ -24,9 +24,7 @@ named_device (const GstImagingEngine *self)
 void
 gst_imaging_engine_close_import_pool (GstImagingEngine *self)
 {
-  if (self->import_pool)
-    gst_buffer_pool_set_active (self->import_pool, FALSE);
-  gst_clear_object (&self->import_pool);
+  gst_imaging_pool_clear (&self->import_pool);
   gst_imaging_peer_clear (&self->peer);
 }
 

@@ -26,21 +26,13 @@ private_of (GstImagingSrcPad *self)
   return gst_imaging_src_pad_get_instance_private (self);
 }
 
-static void
-drop_pool (Private *priv)
-{
-  if (priv->pool)
-    gst_buffer_pool_set_active (priv->pool, FALSE);
-  gst_clear_object (&priv->pool);
-}
-
 void
 gst_imaging_src_pad_forget_caps (GstImagingSrcPad *self)
 {
   Private *priv = private_of (self);
 
   gst_clear_caps (&priv->caps);
-  drop_pool (priv);
+  gst_imaging_pool_clear (&priv->pool);
 }
 
 void
@@ -267,7 +259,8 @@ send_caps (GstImagingSrcPad *self, GstCaps *caps)
     gst_caps_unref (caps);
     return TRUE;
   }
-  drop_pool (priv); /* it may be of another kind of memory */
+  gst_imaging_pool_clear (
+      &priv->pool); /* it may be of another kind of memory */
   gst_clear_caps (&priv->caps);
   priv->caps = caps;
   return send_event (self, gst_event_new_caps (caps));
@@ -325,7 +318,7 @@ gst_imaging_src_pad_use_host (GstImagingSrcPad *self, gboolean use_host)
   Private *priv = private_of (self);
 
   if (priv->use_host != use_host)
-    drop_pool (priv);
+    gst_imaging_pool_clear (&priv->pool);
   priv->use_host = use_host;
 }
 
@@ -340,7 +333,7 @@ get_pool (Private *priv, GstImagingEngine *engine, const GstVideoInfo *carrier)
   if (priv->pool && priv->pool_on_cuda == on_cuda &&
       gst_video_info_is_equal (&priv->carrier, carrier))
     return priv->pool;
-  drop_pool (priv);
+  gst_imaging_pool_clear (&priv->pool);
   caps = gst_video_info_to_caps (carrier);
   gst_caps_set_features (
       caps, 0, gst_caps_features_copy (gst_caps_get_features (priv->caps, 0)));

@@ -191,12 +191,9 @@ static gboolean
 imaging_can_map (
     GstBuffer *buffer, GstImagingContext *context, GstImagingReach reach)
 {
-  GstMemory *memory;
+  GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
 
-  if (reach == GST_IMAGING_REACH_HOST || gst_buffer_n_memory (buffer) != 1)
-    return FALSE;
-  memory = gst_buffer_peek_memory (buffer, 0);
-  return gst_is_imaging_memory (memory) &&
+  return reach != GST_IMAGING_REACH_HOST && memory &&
          gst_imaging_memory_context (memory) == context;
 }
 

@@ -184,14 +184,32 @@ gst_imaging_memory_is_on_device (GstMemory *memory)
          gst_imaging_storage_is_on_device (gst_imaging_memory_storage (memory));
 }
 
+GstMemory *
+gst_imaging_buffer_peek_memory (GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
+                          ? gst_buffer_peek_memory (buffer, 0)
+                          : NULL;
+
+  return memory && gst_is_imaging_memory (memory) ? memory : NULL;
+}
+
 const gchar *
 gst_imaging_buffer_memory_name (GstBuffer *buffer)
 {
-  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+  GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
 
-  if (!gst_is_imaging_memory (memory))
+  if (!memory)
     return "system";
   return gst_imaging_memory_is_on_device (memory) ? "device" : "pinned";
+}
+
+void
+gst_imaging_pool_clear (GstBufferPool **pool)
+{
+  if (*pool)
+    gst_buffer_pool_set_active (*pool, FALSE);
+  gst_clear_object (pool);
 }
 
 gsize

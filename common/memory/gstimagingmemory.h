@@ -143,6 +143,15 @@ gboolean gst_is_imaging_memory (GstMemory *memory);
 #endif
 
 /**
+ * gst_imaging_pool_clear: (skip)
+ * @pool: (inout): %NULL afterwards
+ *
+ * Stops a pool, where there is one, and releases it.
+ */
+GST_IMAGING_API
+void gst_imaging_pool_clear (GstBufferPool **pool);
+
+/**
  * gst_imaging_parts_new: (skip)
  *
  * Makes a pool of buffers for gst_imaging_buffer_part(). They keep their pooled
@@ -196,8 +205,16 @@ GST_IMAGING_API
 gboolean gst_imaging_memory_is_on_device (GstMemory *memory);
 
 /**
+ * gst_imaging_buffer_peek_memory: (skip)
+ * Returns: (transfer none) (nullable): the only memory of @buffer, if it is
+ *   imaging memory
+ */
+GST_IMAGING_API
+GstMemory *gst_imaging_buffer_peek_memory (GstBuffer *buffer);
+
+/**
  * gst_imaging_buffer_memory_name:
- * @buffer: with one memory or more, that anyone can map
+ * @buffer: that anyone can map
  *
  * Names the kind of memory of a buffer.
  *

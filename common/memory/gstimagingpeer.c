@@ -7,13 +7,10 @@
 gboolean
 gst_imaging_peer_has (GstBuffer *buffer, GstImagingContext *context)
 {
-  GstMemory *memory;
+  GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
 
-  if (gst_buffer_n_memory (buffer) != 1)
-    return FALSE;
-  memory = gst_buffer_peek_memory (buffer, 0);
   /* an integrated device works on page-locked memory, not on copies of it */
-  return gst_imaging_memory_is_on_device (memory) &&
+  return memory && gst_imaging_memory_is_on_device (memory) &&
          !gst_imaging_context_info (context)->integrated &&
          gst_imaging_context_device_id (gst_imaging_memory_context (memory)) !=
              gst_imaging_context_device_id (context);
@@ -24,9 +21,7 @@ gst_imaging_peer_clear (GstImagingPeer *self)
 {
   for (guint i = 0; i < GST_IMAGING_PEER_TURNS; i++)
     gst_clear_buffer (&self->recent[i]);
-  if (self->pool)
-    gst_buffer_pool_set_active (self->pool, FALSE);
-  gst_clear_object (&self->pool);
+  gst_imaging_pool_clear (&self->pool);
   g_clear_object (&self->from);
 }
 

@@ -87,8 +87,7 @@ static gboolean
 is_as_it_was (GstBuffer *buffer)
 {
   return !GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_TAG_MEMORY) &&
-         gst_buffer_n_memory (buffer) == 1 &&
-         gst_is_imaging_memory (gst_buffer_peek_memory (buffer, 0)) &&
+         gst_imaging_buffer_peek_memory (buffer) &&
          gst_buffer_is_all_memory_writable (buffer);
 }
 

@@ -81,18 +81,10 @@ gst_imaging_table_free (GstImagingTable *self)
     return;
   gst_clear_buffer (&self->values);
   gst_clear_buffer (&self->flags);
-  if (self->flags_pool)
-    gst_buffer_pool_set_active (self->flags_pool, FALSE);
-  gst_clear_object (&self->flags_pool);
-  if (self->device_pool)
-    gst_buffer_pool_set_active (self->device_pool, FALSE);
-  gst_clear_object (&self->device_pool);
-  if (self->pool)
-    gst_buffer_pool_set_active (self->pool, FALSE);
-  if (self->values_pool)
-    gst_buffer_pool_set_active (self->values_pool, FALSE);
-  gst_clear_object (&self->pool);
-  gst_clear_object (&self->values_pool);
+  gst_imaging_pool_clear (&self->flags_pool);
+  gst_imaging_pool_clear (&self->device_pool);
+  gst_imaging_pool_clear (&self->pool);
+  gst_imaging_pool_clear (&self->values_pool);
   gst_clear_object (&self->allocator);
   g_free (self);
 }

@@ -28,9 +28,7 @@ void
 gst_oct_angio_drop_flow (GstOctAngio *self)
 {
   gst_clear_buffer (&self->flow);
-  if (self->flows)
-    gst_buffer_pool_set_active (self->flows, FALSE);
-  gst_clear_object (&self->flows);
+  gst_imaging_pool_clear (&self->flows);
 }
 
 /* Memory that the kernel writes. */

@@ -32,20 +32,10 @@ gst_oct_bscan_first_camera (const GstOctBscan *self)
   return (self->next_camera + self->n_skipped) % self->open.config.n_cameras;
 }
 
-GstMemory *
-gst_oct_bscan_peek_ours (GstBuffer *buffer)
-{
-  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
-                          ? gst_buffer_peek_memory (buffer, 0)
-                          : NULL;
-
-  return memory && gst_is_imaging_memory (memory) ? memory : NULL;
-}
-
 gboolean
 gst_oct_bscan_is_on_device (GstBuffer *buffer)
 {
-  GstMemory *memory = gst_oct_bscan_peek_ours (buffer);
+  GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
 
   return memory && gst_imaging_memory_is_on_device (memory);
 }

@@ -23,21 +23,13 @@ gst_oct_bscan_group_new (void)
   return g_new0 (GstOctBscanGroup, 1);
 }
 
-static void
-drop_pool (GstOctBscanGroup *self)
-{
-  if (self->pool)
-    gst_buffer_pool_set_active (self->pool, FALSE);
-  gst_clear_object (&self->pool);
-}
-
 void
 gst_oct_bscan_group_free (GstOctBscanGroup *self)
 {
   if (!self)
     return;
   gst_oct_bscan_group_reset (self);
-  drop_pool (self);
+  gst_imaging_pool_clear (&self->pool);
   g_free (self);
 }
 
@@ -46,7 +38,7 @@ gst_oct_bscan_group_setup (GstOctBscanGroup *self, const GstVideoInfo *lines,
     const GstVideoInfo *bscan, GstBufferPool *pool)
 {
   gst_oct_bscan_group_reset (self);
-  drop_pool (self);
+  gst_imaging_pool_clear (&self->pool);
   self->lines = *lines;
   self->bscan = *bscan;
   self->pool = pool ? gst_object_ref (pool) : NULL;
@@ -181,8 +173,7 @@ count_whole (const GstOctBscanGroup *self)
   gsize stride = self->bscan.stride[0];
 
   if (self->partial || (gsize) self->lines.stride[0] != stride ||
-      gst_buffer_n_memory (self->buffer) != 1 ||
-      !gst_is_imaging_memory (gst_buffer_peek_memory (self->buffer, 0)) ||
+      !gst_imaging_buffer_peek_memory (self->buffer) ||
       gst_buffer_get_video_meta (self->buffer) ||
       gst_buffer_get_size (self->buffer) < self->lines.height * stride)
     return 0;

@@ -89,7 +89,7 @@ skip_missing (GstOctBscan *self, guint64 n)
 static guint
 most_at_once (GstOctBscan *self, GstBuffer *buffer)
 {
-  GstMemory *memory = gst_oct_bscan_peek_ours (buffer);
+  GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
   gboolean each_alone;
 
   if (self->lines.height <= self->bscan.height || !self->queue ||

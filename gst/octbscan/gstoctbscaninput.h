@@ -22,10 +22,6 @@ gboolean gst_oct_bscan_map_input (const GstOctBscan *self, GstBuffer *bscan,
  */
 guint gst_oct_bscan_first_camera (const GstOctBscan *self);
 
-/* Returns: (transfer none) (nullable): the only memory of @buffer, if it is a
- * GstImagingMemory */
-GstMemory *gst_oct_bscan_peek_ours (GstBuffer *buffer);
-
 /* Returns: whether the samples of @buffer are on a device alone */
 gboolean gst_oct_bscan_is_on_device (GstBuffer *buffer);
 

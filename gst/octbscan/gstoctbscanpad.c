@@ -16,19 +16,11 @@ G_DEFINE_FINAL_TYPE (
     GstOctBscanPad, gst_oct_bscan_pad, GST_TYPE_IMAGING_SRC_PAD)
 
 static void
-drop (GstBufferPool **pool)
-{
-  if (*pool)
-    gst_buffer_pool_set_active (*pool, FALSE);
-  gst_clear_object (pool);
-}
-
-static void
 drop_pools (GstOctBscanPad *self)
 {
-  drop (&self->pool);
-  drop (&self->host);
-  drop (&self->blocks);
+  gst_imaging_pool_clear (&self->pool);
+  gst_imaging_pool_clear (&self->host);
+  gst_imaging_pool_clear (&self->blocks);
 }
 
 void
@@ -290,7 +282,7 @@ gst_oct_bscan_pad_acquire_block (
   gsize size = n * gst_oct_bscan_pad_step (&self->info);
 
   if (size > self->block_size)
-    drop (&self->blocks);
+    gst_imaging_pool_clear (&self->blocks);
   if (!self->blocks) {
     self->blocks = block_pool_new (engine, size);
     self->block_size = size;

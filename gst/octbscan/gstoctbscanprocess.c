@@ -164,14 +164,6 @@ gst_oct_bscan_drain (GstOctBscan *self)
     gst_oct_bscan_queue_drain (self->queue);
 }
 
-static const gchar *
-name_memory (GstBuffer *buffer)
-{
-  if (gst_oct_bscan_is_on_device (buffer))
-    return "device";
-  return gst_oct_bscan_peek_ours (buffer) ? "pinned" : "system";
-}
-
 /* Memory for the images, and the B-scan where the device reaches it. Call with
  * the engine locked. */
 static ImkStatus
@@ -202,7 +194,8 @@ prepare_for_device (
   w->may_go_anywhere =
       w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
   if (w->in)
-    gst_imaging_engine_note_memory (self->base.engine, name_memory (w->source));
+    gst_imaging_engine_note_memory (
+        self->base.engine, gst_imaging_buffer_memory_name (w->source));
   if (*flow == GST_FLOW_ERROR)
     return imk_error_set (
         error, IMK_ERROR_DEVICE, "The device has no memory for an image.");

@@ -17,19 +17,11 @@ get_config (GstRelight *self)
   return c;
 }
 
-static void
-drop_imports (GstRelight *self)
-{
-  if (self->imports)
-    gst_buffer_pool_set_active (self->imports, FALSE);
-  gst_clear_object (&self->imports);
-}
-
 void
 gst_relight_forget_albedo (GstRelight *self)
 {
   gst_clear_buffer (&self->current);
-  drop_imports (self);
+  gst_imaging_pool_clear (&self->imports);
 }
 
 static void
@@ -37,7 +29,7 @@ gst_relight_close (GstElement *element)
 {
   GstRelight *self = GST_RELIGHT (element);
 
-  drop_imports (self);
+  gst_imaging_pool_clear (&self->imports);
   g_clear_pointer (&self->kernel, imk_relight_free);
 }
 

@@ -212,9 +212,7 @@ make_pool (GstShReconstruct *self, GstCaps *caps, guint n)
 {
   GstStructure *config;
 
-  if (self->pool)
-    gst_buffer_pool_set_active (self->pool, FALSE);
-  gst_clear_object (&self->pool);
+  gst_imaging_pool_clear (&self->pool);
   self->pool = gst_buffer_pool_new ();
   config = gst_buffer_pool_get_config (self->pool);
   gst_buffer_pool_config_set_params (
@@ -686,9 +684,7 @@ gst_sh_reconstruct_stop (GstElement *element)
   gst_sh_reconstruct_outputs_reset (self->outputs);
   gst_imaging_numbering_reset (&self->numbering);
   self->n_input = 0;
-  if (self->pool)
-    gst_buffer_pool_set_active (self->pool, FALSE);
-  gst_clear_object (&self->pool);
+  gst_imaging_pool_clear (&self->pool);
   self->n_sent = 0;
   self->is_dark = self->has_overflowed = FALSE;
   g_atomic_int_set (&self->wants_reset, FALSE);

@@ -56,13 +56,10 @@ gst_sh_reconstruct_device_free (GstShReconstructDevice *self)
 static GstMemory *
 reachable (GstShReconstructDevice *self, GstBuffer *buffer)
 {
-  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
-                          ? gst_buffer_peek_memory (buffer, 0)
-                          : NULL;
+  GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
 
-  return memory && gst_is_imaging_memory (memory) &&
-                 gst_imaging_memory_context (memory) ==
-                     gst_imaging_engine_context (self->engine)
+  return memory && gst_imaging_memory_context (memory) ==
+                       gst_imaging_engine_context (self->engine)
              ? memory
              : NULL;
 }

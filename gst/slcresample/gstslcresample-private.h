@@ -42,7 +42,6 @@ const ImkSlcresampleField *gst_slc_resample_field_get (
 /* Warns of a geometry with little overlap; sets caps and a pool for the
  * kernel's output. */
 gboolean gst_slc_resample_begin_output (GstSlcResample *self);
-void gst_slc_resample_drop_pool (GstSlcResample *self);
 
 /* Sends the segment unless it was sent or caps are missing, as they are when an
  * image was refused. */

@@ -332,7 +332,7 @@ gst_slc_resample_stop (GstElement *element)
 
   gst_imaging_engine_stop (self->base.engine);
   gst_clear_caps (&self->refused);
-  gst_slc_resample_drop_pool (self);
+  gst_imaging_pool_clear (&self->pool);
   self->segment_sent = FALSE;
 }
 

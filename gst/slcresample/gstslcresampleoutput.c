@@ -12,21 +12,13 @@
 #define LITTLE 0.1 /* part of the output with data that cannot be intended */
 #define MAX_DOPPLER_ERROR 0.1 /* cycles a line */
 
-void
-gst_slc_resample_drop_pool (GstSlcResample *self)
-{
-  if (self->pool)
-    gst_buffer_pool_set_active (self->pool, FALSE);
-  gst_clear_object (&self->pool);
-}
-
 /* Memory of this size fresh from the system costs more than writing it. */
 static gboolean
 make_pool (GstSlcResample *self, GstCaps *caps)
 {
   GstStructure *config;
 
-  gst_slc_resample_drop_pool (self);
+  gst_imaging_pool_clear (&self->pool);
   self->lines_per_buffer =
       (guint) CLAMP (BUFFER_SIZE / self->out.line_size, 1, self->out.height);
   self->pool = gst_buffer_pool_new ();
