@@ -7,6 +7,12 @@ typedef struct {
   GstClockTime time; /* running time */
 } Albedo;
 
+/* What the events of a pad say. */
+typedef struct {
+  gboolean flushes; /* or the element stops */
+  gboolean is_eos;
+} Input;
+
 struct _GstNormalIntegrateAlbedo {
   GstElement *element;
   GstImagingEngine *engine;
@@ -20,10 +26,7 @@ struct _GstNormalIntegrateAlbedo {
   GstPad *pad;    /* (nullable) */
   Albedo next;    /* has arrived */
   Albedo current; /* in use */
-  gboolean is_eos;
-  gboolean flushes;      /* the pad, or the element stops */
-  gboolean sink_flushes; /* likewise */
-  gboolean sink_is_eos;
+  Input own, sink;
 };
 
 static GstStaticPadTemplate template = GST_STATIC_PAD_TEMPLATE ("albedo",
@@ -72,8 +75,8 @@ gst_normal_integrate_albedo_take (GstNormalIntegrateAlbedo *self, GstPad *sink,
   gboolean ok;
 
   g_mutex_lock (&self->lock);
-  while (self->pad && gst_pad_is_linked (self->pad) && !self->is_eos &&
-         !self->flushes && !self->sink_flushes && !self->next.buffer)
+  while (self->pad && gst_pad_is_linked (self->pad) && !self->own.is_eos &&
+         !self->own.flushes && !self->sink.flushes && !self->next.buffer)
     g_cond_wait (&self->changed, &self->lock);
   if (!self->pad)
     gst_clear_buffer (&self->current.buffer);
@@ -86,36 +89,54 @@ gst_normal_integrate_albedo_take (GstNormalIntegrateAlbedo *self, GstPad *sink,
   }
   *albedo = self->current.buffer ? gst_buffer_ref (self->current.buffer) : NULL;
   *picture = self->current.picture;
-  ok = !self->sink_flushes;
+  ok = !self->sink.flushes;
   g_mutex_unlock (&self->lock);
   if (!ok)
     gst_clear_buffer (albedo);
   return ok;
 }
 
-void
-gst_normal_integrate_albedo_follow (
-    GstNormalIntegrateAlbedo *self, GstEvent *event)
+/* With the lock. */
+static void
+forget (GstNormalIntegrateAlbedo *self)
+{
+  gst_clear_buffer (&self->next.buffer);
+  gst_clear_buffer (&self->current.buffer);
+  self->own.is_eos = FALSE;
+}
+
+/* @input: one of @self */
+static void
+follow (GstNormalIntegrateAlbedo *self, Input *input, GstEvent *event)
 {
   g_mutex_lock (&self->lock);
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_FLUSH_START:
-    self->sink_flushes = TRUE;
+    input->flushes = TRUE;
     break;
   case GST_EVENT_FLUSH_STOP:
-    self->sink_flushes = self->sink_is_eos = FALSE;
+    input->flushes = input->is_eos = FALSE;
+    if (input == &self->own)
+      forget (self);
     break;
   case GST_EVENT_STREAM_START:
-    self->sink_is_eos = FALSE;
+    input->is_eos = FALSE;
     break;
   case GST_EVENT_EOS:
-    self->sink_is_eos = TRUE;
+    input->is_eos = TRUE;
     break;
   default:
     break;
   }
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
+}
+
+void
+gst_normal_integrate_albedo_follow (
+    GstNormalIntegrateAlbedo *self, GstEvent *event)
+{
+  follow (self, &self->sink, event);
 }
 
 /* --- the pad -------------------------------------------------------------- */
@@ -128,10 +149,10 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow;
 
   g_mutex_lock (&self->lock);
-  while (self->next.buffer && !self->flushes && !self->sink_is_eos)
+  while (self->next.buffer && !self->own.flushes && !self->sink.is_eos)
     g_cond_wait (&self->changed, &self->lock);
-  flow = self->flushes       ? GST_FLOW_FLUSHING
-         : self->sink_is_eos ? GST_FLOW_EOS
+  flow = self->own.flushes   ? GST_FLOW_FLUSHING
+         : self->sink.is_eos ? GST_FLOW_EOS
          : !self->has_caps   ? GST_FLOW_NOT_NEGOTIATED
                              : GST_FLOW_OK;
   if (flow == GST_FLOW_OK) {
@@ -142,15 +163,6 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   }
   g_mutex_unlock (&self->lock);
   return flow;
-}
-
-/* With the lock. */
-static void
-forget (GstNormalIntegrateAlbedo *self)
-{
-  gst_clear_buffer (&self->next.buffer);
-  gst_clear_buffer (&self->current.buffer);
-  self->is_eos = FALSE;
 }
 
 static gboolean
@@ -176,26 +188,7 @@ handle_event (GstPad *pad, GstObject *parent, GstEvent *event)
 
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS)
     ok = set_caps (self, event);
-  g_mutex_lock (&self->lock);
-  switch (GST_EVENT_TYPE (event)) {
-  case GST_EVENT_FLUSH_START:
-    self->flushes = TRUE;
-    break;
-  case GST_EVENT_FLUSH_STOP:
-    self->flushes = FALSE;
-    forget (self);
-    break;
-  case GST_EVENT_STREAM_START:
-    self->is_eos = FALSE;
-    break;
-  case GST_EVENT_EOS:
-    self->is_eos = TRUE;
-    break;
-  default:
-    break;
-  }
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  follow (self, &self->own, event);
   gst_event_unref (event);
   return ok;
 }
@@ -246,10 +239,10 @@ gst_normal_integrate_albedo_release (
   gboolean flushed, is_ours;
 
   g_mutex_lock (&self->lock);
-  flushed = self->flushes;
+  flushed = self->own.flushes;
   is_ours = pad == self->pad;
   if (is_ours)
-    self->flushes = TRUE;
+    self->own.flushes = TRUE;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
   if (!is_ours)
@@ -257,7 +250,7 @@ gst_normal_integrate_albedo_release (
   gst_pad_set_active (pad, FALSE); /* waits for a buffer that is arriving */
   gst_element_remove_pad (self->element, pad);
   g_mutex_lock (&self->lock);
-  self->flushes = flushed;
+  self->own.flushes = flushed;
   self->pad = NULL;
   self->has_caps = FALSE;
   g_cond_broadcast (&self->changed);
@@ -271,7 +264,7 @@ void
 gst_normal_integrate_albedo_start (GstNormalIntegrateAlbedo *self)
 {
   g_mutex_lock (&self->lock);
-  self->flushes = self->sink_flushes = self->sink_is_eos = FALSE;
+  self->own.flushes = self->sink.flushes = self->sink.is_eos = FALSE;
   forget (self);
   g_mutex_unlock (&self->lock);
 }
@@ -280,7 +273,7 @@ void
 gst_normal_integrate_albedo_stop (GstNormalIntegrateAlbedo *self)
 {
   g_mutex_lock (&self->lock);
-  self->flushes = self->sink_flushes = TRUE;
+  self->own.flushes = self->sink.flushes = TRUE;
   forget (self);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
