@@ -7,99 +7,6 @@
 
 #include "gstphotostereofiles.h"
 
-const GstPhotoStereoSettings *
-gst_photo_stereo_now (GstPhotoStereo *self)
-{
-  return gst_imaging_settings_now (self->base.settings);
-}
-
-/* Around all work on a kernel and its frames. */
-ImkStatus
-gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error)
-{
-  return gst_imaging_engine_is_on_cuda (self->base.engine)
-             ? gst_imaging_context_push (
-                   gst_imaging_engine_context (self->base.engine), error)
-             : IMK_OK;
-}
-
-void
-gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda)
-{
-  if (on_cuda)
-    gst_imaging_context_pop (gst_imaging_engine_context (self->base.engine));
-}
-
-/* The device is through with them: results have been waited for, or nobody
- * looks at them. */
-void
-gst_photo_stereo_release_pictures (GstPhotoStereo *self)
-{
-  gboolean entered;
-
-  if (self->held->len == 0)
-    return;
-  entered = gst_photo_stereo_enter_device (self, NULL) == IMK_OK;
-  for (guint i = 0; i < self->held->len; i++) {
-    Held *held = &g_array_index (self->held, Held, i);
-
-    gst_imaging_frame_unmap (&held->frame, FALSE, NULL);
-    gst_buffer_unref (held->buffer);
-  }
-  g_array_set_size (self->held, 0);
-  if (entered)
-    gst_photo_stereo_leave_device (
-        self, gst_imaging_engine_is_on_cuda (self->base.engine));
-}
-
-/* --- several devices ----------------------------------------------------- */
-
-static const ImkDevice *
-device_of (GstPhotoStereo *self)
-{
-  return gst_imaging_context_device (
-      gst_imaging_engine_context (self->base.engine));
-}
-
-static void
-close_gates (GstPhotoStereo *self)
-{
-  for (; self->n_gates > 0; self->n_gates--) {
-    gpointer stream = self->gates[self->n_gates - 1];
-
-    /* nobody may compare a dead stream's pointer with pending work on it */
-    device_of (self)->stream_synchronize (stream, NULL);
-    device_of (self)->stream_free (stream);
-  }
-}
-
-static ImkStatus
-open_gates (GstPhotoStereo *self, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-
-  while (self->n_gates < N_GATES && status == IMK_OK) {
-    status = device_of (self)->stream_new (&self->gates[self->n_gates], error);
-    self->n_gates += status == IMK_OK;
-  }
-  if (status != IMK_OK)
-    close_gates (self);
-  return status;
-}
-
-/* A set that waits in host memory is read when it is solved, on the stream of
- * the element. */
-gpointer
-gst_photo_stereo_next_stream (GstPhotoStereo *self)
-{
-  if (self->n_gates == 0 || imk_photostereo_keeps_frames (self->kernel))
-    return gst_imaging_engine_stream (self->base.engine);
-  self->next_gate = (self->next_gate + 1) % self->n_gates;
-  return self->gates[self->next_gate];
-}
-
-/* --- from open to close -------------------------------------------------- */
-
 void
 gst_photo_stereo_close (GstElement *element)
 {
@@ -107,7 +14,7 @@ gst_photo_stereo_close (GstElement *element)
 
   gst_photo_stereo_release_pictures (self);
   g_clear_pointer (&self->kernel, imk_photostereo_free);
-  close_gates (self);
+  gst_photo_stereo_close_gates (self);
 }
 
 static gboolean
@@ -379,7 +286,7 @@ replace_kernel (GstPhotoStereo *self, ImkBackend backend,
   ImkStatus status = make_kernel (self, backend, c, &kernel, error);
 
   if (status == IMK_OK && c->n_devices > 0)
-    status = open_gates (self, error);
+    status = gst_photo_stereo_open_gates (self, error);
   if (status == IMK_OK && self->kernel &&
       imk_photostereo_keeps_frames (kernel)) {
     g_clear_pointer (&kernel, imk_photostereo_free);

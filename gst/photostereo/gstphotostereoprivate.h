@@ -77,70 +77,54 @@ struct _GstPhotoStereo {
   gpointer gates[N_GATES];
 };
 
-/* --- gstphotostereokernel.c */
-
-/* Of GstImagingEngineFuncs. */
-ImkStatus gst_photo_stereo_open (GstElement *element, ImkBackend backend,
-    const GstVideoInfo *info, ImkError *error);
-void gst_photo_stereo_close (GstElement *element);
-gboolean gst_photo_stereo_prefers_cuda (
-    GstElement *element, const GstVideoInfo *info);
-
-/* What was set: changes of the solver at once, all others with a new set.
- * @buffer: (nullable): the picture that comes */
-ImkStatus gst_photo_stereo_follow_settings (
-    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
 /* Under the stream lock: the settings in use, until the next picture. */
-const GstPhotoStereoSettings *gst_photo_stereo_now (GstPhotoStereo *self);
-/* Around all work on a kernel and its frames. */
-ImkStatus gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error);
-void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
-/* Returns: the stream for the next picture */
-gpointer gst_photo_stereo_next_stream (GstPhotoStereo *self);
-/* Pictures that were kept for strips. */
-void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
+static inline const GstPhotoStereoSettings *
+gst_photo_stereo_now (GstPhotoStereo *self)
+{
+  return gst_imaging_settings_now (self->base.settings);
+}
 
-/* --- gstphotostereoindex.c, under the stream lock */
+static inline gboolean
+gst_photo_stereo_is_sliding (GstPhotoStereo *self)
+{
+  return gst_photo_stereo_now (self)->window == GST_PHOTO_STEREO_WINDOW_SLIDING;
+}
+
+/* Each part below uses those above it.
+ * --- gstphotostereoindex.c, under the stream lock */
 
 /* The light and the band of @buffer, the next picture. */
 ImkStatus gst_photo_stereo_get_index (GstPhotoStereo *self, GstBuffer *buffer,
     GstPhotoStereoIndex *index, ImkError *error);
-/* To be called before a picture: skips the places of lost pictures. The set may
- * end with them. */
-GstFlowReturn gst_photo_stereo_follow_gap (
-    GstPhotoStereo *self, GstBuffer *buffer);
 /* Returns: places of the set from that of the next picture on, by order */
 guint gst_photo_stereo_n_left (GstPhotoStereo *self);
 
-/* --- gstphotostereoset.c, under the stream lock */
+/* --- gstphotostereopicture.c, under the stream lock */
 
-ImkStatus gst_photo_stereo_add_picture (
-    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
-/* The picture of a light that is known. */
+/* Around all work on a kernel and its frames. */
+ImkStatus gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error);
+void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
+/* The streams of pictures, with several devices. */
+ImkStatus gst_photo_stereo_open_gates (GstPhotoStereo *self, ImkError *error);
+void gst_photo_stereo_close_gates (GstPhotoStereo *self);
+/* Gives the kernel the picture of a light that is known. */
 ImkStatus gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
     GstPhotoStereoIndex index, ImkError *error);
+/* Pictures that were kept for strips. */
+void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
+
+/* --- gstphotostereopublish.c, under the stream lock */
+
+/* Negotiates all outputs before the first result. The kernel must be open. */
+void gst_photo_stereo_negotiate (GstPhotoStereo *self);
 /* What is there so far, to all pads and the bus.
  * @judge: warn of what makes the result doubtful
  * @change: (out): of the normals in degrees, NaN when not known */
 GstFlowReturn gst_photo_stereo_publish (
     GstPhotoStereo *self, gboolean final, gboolean judge, gdouble *change);
-/* Returns: whether a picture that could not be added is left out with a
- * warning: a value that was set while playing must not end the stream */
-gboolean gst_photo_stereo_leave_out (
-    GstPhotoStereo *self, ImkStatus status, const ImkError *error);
-/* After a picture: the set is complete, or it is time for a look. */
-GstFlowReturn gst_photo_stereo_check_set (GstPhotoStereo *self);
-/* Negotiates all outputs before the first result. The kernel must be open. */
-void gst_photo_stereo_negotiate (GstPhotoStereo *self);
-/* Solves and pushes the pictures so far. */
-GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
-/* Likewise, for a set that may be incomplete. */
-GstFlowReturn gst_photo_stereo_cut_set (GstPhotoStereo *self);
-void gst_photo_stereo_forget_set (GstPhotoStereo *self);
 
 /* --- gstphotostereowindow.c, under the stream lock */
 
-gboolean gst_photo_stereo_is_sliding (GstPhotoStereo *self);
 GArray *gst_photo_stereo_window_new (void);
 /* The next picture begins another window. */
 void gst_photo_stereo_window_clear (GstPhotoStereo *self);
@@ -154,5 +138,39 @@ GstFlowReturn gst_photo_stereo_window_check (GstPhotoStereo *self);
 /* A result of the pictures that there are. */
 GstFlowReturn gst_photo_stereo_window_publish (
     GstPhotoStereo *self, gboolean final);
+
+/* --- gstphotostereokernel.c */
+
+/* Of GstImagingEngineFuncs. */
+ImkStatus gst_photo_stereo_open (GstElement *element, ImkBackend backend,
+    const GstVideoInfo *info, ImkError *error);
+void gst_photo_stereo_close (GstElement *element);
+gboolean gst_photo_stereo_prefers_cuda (
+    GstElement *element, const GstVideoInfo *info);
+
+/* What was set: changes of the solver at once, all others with a new set.
+ * @buffer: (nullable): the picture that comes */
+ImkStatus gst_photo_stereo_follow_settings (
+    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
+
+/* --- gstphotostereoset.c, under the stream lock */
+
+ImkStatus gst_photo_stereo_add_picture (
+    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
+/* Returns: whether a picture that could not be added is left out with a
+ * warning: a value that was set while playing must not end the stream */
+gboolean gst_photo_stereo_leave_out (
+    GstPhotoStereo *self, ImkStatus status, const ImkError *error);
+/* To be called before a picture: skips the places of lost pictures. The set may
+ * end with them. */
+GstFlowReturn gst_photo_stereo_follow_gap (
+    GstPhotoStereo *self, GstBuffer *buffer);
+/* After a picture: the set is complete, or it is time for a look. */
+GstFlowReturn gst_photo_stereo_check_set (GstPhotoStereo *self);
+/* Solves and pushes the pictures so far. */
+GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
+/* Likewise, for a set that may be incomplete. */
+GstFlowReturn gst_photo_stereo_cut_set (GstPhotoStereo *self);
+void gst_photo_stereo_forget_set (GstPhotoStereo *self);
 
 G_END_DECLS

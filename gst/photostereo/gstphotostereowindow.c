@@ -8,12 +8,6 @@
 /* No picture of the window. */
 #define NONE G_MAXUINT
 
-gboolean
-gst_photo_stereo_is_sliding (GstPhotoStereo *self)
-{
-  return gst_photo_stereo_now (self)->window == GST_PHOTO_STEREO_WINDOW_SLIDING;
-}
-
 static void
 clear_slot (gpointer data)
 {
