@@ -62,9 +62,15 @@ struct _GstOctInterlace {
   guint64 n_frames, n_incomplete; /* under the object lock */
 };
 
+/* --- gstoctinterlacecamera.c ---------------------------------------------- */
+
 /* Returns: whether frames of @camera have the format of those in the output */
 gboolean gst_oct_interlace_has_format (
     const GstOctInterlace *self, const GstOctInterlacePad *camera);
+
+/* Returns: the running time, or the pts if the segment has another format */
+GstClockTime gst_oct_interlace_pad_time_of (
+    GstOctInterlacePad *self, GstBuffer *frame);
 
 /* --- gstoctinterlacecounter.c --------------------------------------------- */
 
@@ -84,10 +90,6 @@ void gst_oct_interlace_step (GstOctInterlace *self);
 void gst_oct_interlace_forget_counters (GstOctInterlace *self);
 
 /* --- gstoctinterlacematch.c ----------------------------------------------- */
-
-/* Returns: the running time, or the pts if the segment has another format */
-GstClockTime gst_oct_interlace_pad_time_of (
-    GstOctInterlacePad *self, GstBuffer *frame);
 
 /* Returns: how much later than the earliest frame another one may be */
 GstClockTime gst_oct_interlace_get_tolerance (GstOctInterlace *self);

@@ -318,16 +318,6 @@ gst_oct_interlace_update_src_caps (
   return flow;
 }
 
-gboolean
-gst_oct_interlace_has_format (
-    const GstOctInterlace *self, const GstOctInterlacePad *camera)
-{
-  const GstImagingLines *a = &self->camera_lines, *b = &camera->lines;
-
-  return a->info.width == b->info.width && a->info.height == b->info.height &&
-         a->type == b->type && a->is_tensor == b->is_tensor;
-}
-
 /* Unknown if later caps of a camera were refused while its frame waits. */
 static const gchar *
 name_of_format (const GstImagingLines *lines)

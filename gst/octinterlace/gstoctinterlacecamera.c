@@ -16,6 +16,16 @@ gst_oct_interlace_pad_time_of (GstOctInterlacePad *self, GstBuffer *frame)
              : GST_BUFFER_PTS (frame);
 }
 
+gboolean
+gst_oct_interlace_has_format (
+    const GstOctInterlace *self, const GstOctInterlacePad *camera)
+{
+  const GstImagingLines *a = &self->camera_lines, *b = &camera->lines;
+
+  return a->info.width == b->info.width && a->info.height == b->info.height &&
+         a->type == b->type && a->is_tensor == b->is_tensor;
+}
+
 static GstFlowReturn
 gst_oct_interlace_pad_flush (GstAggregatorPad *pad, GstAggregator *aggregator)
 {

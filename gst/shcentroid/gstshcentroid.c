@@ -73,12 +73,6 @@ static const gchar *const units_rad[IMK_SHCENTROID_N_FIELDS] = {"px", "px",
 
 /* --- the kernel ---------------------------------------------------------- */
 
-const GstShCentroidSettings *
-gst_sh_centroid_now (GstShCentroid *self)
-{
-  return gst_imaging_settings_now (self->settings);
-}
-
 /* "width:height", further dimensions 1; or "1:width:height:1", a picture of one
  * channel as photostereo has them. */
 static gboolean

@@ -40,7 +40,11 @@ struct _GstShCentroid {
 };
 
 /* Those in use. */
-const GstShCentroidSettings *gst_sh_centroid_now (GstShCentroid *self);
+static inline const GstShCentroidSettings *
+gst_sh_centroid_now (GstShCentroid *self)
+{
+  return gst_imaging_settings_now (self->settings);
+}
 
 /* Whether the next frame is searched for its grid. */
 gboolean gst_sh_centroid_finds_grid (GstShCentroid *self);
