@@ -26,6 +26,7 @@ typedef struct {
   Plane *planes; /* of works, max_jobs */
 } Places;
 
+/* Room for one batch. */
 typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
@@ -39,7 +40,7 @@ typedef struct {
   ImkOctbscanJob *jobs;
   ImkImage *images; /* N_PLANES a job, as kernels take them */
   ImkImage *tracks; /* of the reports of the jobs, likewise */
-} Batch;
+} Slot;
 
 struct _GstOctBscanDevice {
   GstOctBscan *element;
@@ -47,12 +48,12 @@ struct _GstOctBscanDevice {
   const ImkDevice *device;
   ImkOctbscan *kernel;
   gboolean owns_kernel;
-  guint max_jobs, n_batches;
+  guint max_jobs, n_slots;
   /* A copy to the device on a stream that has copied from it before may have
    * to wait for what other streams copy from it. */
   gpointer upload, download; /* streams */
   gint n_flying;             /* atomic; batches between launch and finish */
-  Batch *batches;
+  Slot *slots;
 
   GMutex lock;               /* of the kernel and all below */
   guint n_untried, patience; /* batches before the next try, and at first */
@@ -61,56 +62,56 @@ struct _GstOctBscanDevice {
 /* --- life ----------------------------------------------------------------- */
 
 static ImkStatus
-batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
+slot_open (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
-  gpointer *events[] = {&b->uploaded, &b->computed, &b->done};
+  gpointer *events[] = {&slot->uploaded, &slot->computed, &slot->done};
   gpointer reports;
   ImkStatus status;
 
-  b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
-  b->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
-  b->images = g_new0 (ImkImage, self->max_jobs * N_PLANES);
-  b->tracks = g_new0 (ImkImage, self->max_jobs);
+  slot->works = g_new0 (GstOctBscanWork *, self->max_jobs);
+  slot->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
+  slot->images = g_new0 (ImkImage, self->max_jobs * N_PLANES);
+  slot->tracks = g_new0 (ImkImage, self->max_jobs);
   for (guint i = 0; i < N_PLANES; i++)
-    b->places[i].planes = g_new0 (Plane, self->max_jobs);
-  status = self->device->stream_new (&b->stream, error);
+    slot->places[i].planes = g_new0 (Plane, self->max_jobs);
+  status = self->device->stream_new (&slot->stream, error);
   if (status == IMK_OK)
     status =
         self->device->alloc_pinned (self->max_jobs * sizeof (GstOctBscanReport),
-            &reports, (gpointer *) &b->device_reports, error);
+            &reports, (gpointer *) &slot->device_reports, error);
   if (status == IMK_OK)
-    b->reports = reports;
+    slot->reports = reports;
   for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
     status = self->device->event_new (events[i], error);
   return status;
 }
 
 static void
-batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
+slot_close (GstOctBscanDevice *self, Slot *slot, gboolean is_current)
 {
-  gpointer events[] = {b->uploaded, b->computed, b->done};
+  gpointer events[] = {slot->uploaded, slot->computed, slot->done};
 
   for (guint i = 0; i < G_N_ELEMENTS (events); i++)
     if (is_current)
       self->device->event_free (events[i]);
   for (guint i = 0; i < N_PLANES; i++) {
     if (is_current)
-      self->device->free_device (b->places[i].block);
-    g_free (b->places[i].planes);
+      self->device->free_device (slot->places[i].block);
+    g_free (slot->places[i].planes);
   }
-  if (is_current && b->stream)
-    self->device->stream_free (b->stream);
-  if (is_current && b->reports)
-    self->device->free_pinned (b->reports);
-  g_free (b->works);
-  g_free (b->jobs);
-  g_free (b->images);
-  g_free (b->tracks);
+  if (is_current && slot->stream)
+    self->device->stream_free (slot->stream);
+  if (is_current && slot->reports)
+    self->device->free_pinned (slot->reports);
+  g_free (slot->works);
+  g_free (slot->jobs);
+  g_free (slot->images);
+  g_free (slot->tracks);
 }
 
 GstOctBscanDevice *
 gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
-    ImkOctbscan *kernel, guint n_batches, ImkError *error)
+    ImkOctbscan *kernel, guint n_slots, ImkError *error)
 {
   GstOctBscanDevice *self = g_new0 (GstOctBscanDevice, 1);
   ImkStatus status = gst_imaging_context_push (context, error);
@@ -121,8 +122,8 @@ gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
   self->device = gst_imaging_context_device (context);
   self->kernel = kernel;
   self->max_jobs = element->open.config.max_jobs;
-  self->n_batches = n_batches;
-  self->batches = g_new0 (Batch, n_batches);
+  self->n_slots = n_slots;
+  self->slots = g_new0 (Slot, n_slots);
   if (status == IMK_OK) {
     if (!kernel) {
       status = gst_oct_bscan_kernel_new (
@@ -133,8 +134,8 @@ gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
       status = self->device->stream_new (&self->upload, error);
     if (status == IMK_OK)
       status = self->device->stream_new (&self->download, error);
-    for (guint i = 0; i < n_batches && status == IMK_OK; i++)
-      status = batch_open (self, &self->batches[i], error);
+    for (guint i = 0; i < n_slots && status == IMK_OK; i++)
+      status = slot_open (self, &self->slots[i], error);
     gst_imaging_context_pop (context);
   }
   if (status == IMK_OK)
@@ -152,8 +153,8 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
     return;
   /* a lost context has freed its memory */
   is_current = gst_imaging_context_push (self->context, NULL) == IMK_OK;
-  for (guint i = 0; i < self->n_batches; i++)
-    batch_close (self, &self->batches[i], is_current);
+  for (guint i = 0; i < self->n_slots; i++)
+    slot_close (self, &self->slots[i], is_current);
   if (self->owns_kernel)
     imk_octbscan_free (self->kernel);
   if (is_current) {
@@ -162,7 +163,7 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
   }
   if (is_current)
     gst_imaging_context_pop (self->context);
-  g_free (self->batches);
+  g_free (self->slots);
   g_object_unref (self->context);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -246,12 +247,12 @@ need_block (GstOctBscanDevice *self, Places *p, const GstVideoInfo *info,
 }
 
 static ImkStatus
-map_plane (GstOctBscanDevice *self, Batch *b, guint kind, Plane *plane,
+map_plane (GstOctBscanDevice *self, Slot *slot, guint kind, Plane *plane,
     GstBuffer *buffer, const GstVideoInfo *info, gboolean as_block,
     ImkError *error)
 {
   GstMapFlags access = kind == IN ? GST_MAP_READ : GST_MAP_WRITE;
-  Places *p = &b->places[kind];
+  Places *p = &slot->places[kind];
   ImkStatus status = IMK_OK;
 
   plane->is_block = plane->is_mapped = FALSE;
@@ -264,7 +265,7 @@ map_plane (GstOctBscanDevice *self, Batch *b, guint kind, Plane *plane,
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "A buffer of %u B-scans cannot be read or written.", plane->n);
   status = gst_imaging_engine_map_on (self->element->base.engine, buffer, info,
-      access, GST_IMAGING_REACH_DEVICE, b->stream, &plane->frame, error);
+      access, GST_IMAGING_REACH_DEVICE, slot->stream, &plane->frame, error);
   if (status == IMK_OK) {
     plane->image = plane->frame.planes[0];
     plane->is_mapped = TRUE;
@@ -273,61 +274,61 @@ map_plane (GstOctBscanDevice *self, Batch *b, guint kind, Plane *plane,
 }
 
 static ImkStatus
-map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
+map_work (GstOctBscanDevice *self, Slot *slot, guint i, ImkError *error)
 {
-  GstOctBscanWork *w = b->works[i];
+  GstOctBscanWork *w = slot->works[i];
   Plane *planes[N_PLANES];
   ImkStatus status = IMK_OK;
 
   for (guint kind = 0; kind < N_PLANES; kind++) {
-    planes[kind] = &b->places[kind].planes[i];
-    *planes[kind] = (Plane){.at = b->n_jobs,
+    planes[kind] = &slot->places[kind].planes[i];
+    *planes[kind] = (Plane){.at = slot->n_jobs,
         .n = w->n,
         .step = kind == IN ? gst_oct_bscan_work_in_step (self->element)
                            : gst_oct_bscan_pad_step (&w->snapshot->info[kind])};
   }
-  b->n_jobs += w->n;
+  slot->n_jobs += w->n;
   if (w->source)
-    status = map_plane (self, b, IN, planes[IN], w->source,
+    status = map_plane (self, slot, IN, planes[IN], w->source,
         gst_imaging_engine_info (self->element->base.engine),
         is_copied (self, w->source), error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
     if (w->out[o])
-      status = map_plane (self, b, o, planes[o], w->out[o],
+      status = map_plane (self, slot, o, planes[o], w->out[o],
           &w->snapshot->info[o], w->to_host, error);
   return status;
 }
 
 static ImkStatus
-map_all (GstOctBscanDevice *self, Batch *b, ImkError *error)
+map_all (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
-  b->n_jobs = 0;
-  for (guint i = 0; i < b->n && status == IMK_OK; i++)
-    status = map_work (self, b, i, error);
+  slot->n_jobs = 0;
+  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+    status = map_work (self, slot, i, error);
   return status;
 }
 
 static GstBuffer *
-buffer_of (Batch *b, guint kind, guint i)
+buffer_of (Slot *slot, guint kind, guint i)
 {
-  return kind == IN ? b->works[i]->source : b->works[i]->out[kind];
+  return kind == IN ? slot->works[i]->source : slot->works[i]->out[kind];
 }
 
 /* @status: of the work; IMK_OK when the stream is idle
  * Returns: the first failure, with @error */
 static ImkStatus
-unmap_all (Batch *b, ImkStatus status, ImkError *error)
+unmap_all (Slot *slot, ImkStatus status, ImkError *error)
 {
   gboolean done = status == IMK_OK;
 
   for (guint kind = 0; kind < N_PLANES; kind++)
-    for (guint i = 0; i < b->n; i++) {
-      Plane *plane = &b->places[kind].planes[i];
+    for (guint i = 0; i < slot->n; i++) {
+      Plane *plane = &slot->places[kind].planes[i];
 
       if (plane->is_mapped && plane->is_block)
-        gst_buffer_unmap (buffer_of (b, kind, i), &plane->map);
+        gst_buffer_unmap (buffer_of (slot, kind, i), &plane->map);
       else if (plane->is_mapped)
         status = gst_imaging_frame_end (&plane->frame, done, status, error);
       plane->is_mapped = FALSE;
@@ -351,11 +352,12 @@ are_neighbours (const Places *p, const Plane *first, const Plane *second)
 
 /* Returns: how many planes from @i on are contiguous in both memories */
 static guint
-count_run (const Batch *b, const Places *p, guint i)
+count_run (const Slot *slot, const Places *p, guint i)
 {
   guint end = i + 1;
 
-  while (end < b->n && are_neighbours (p, &p->planes[end - 1], &p->planes[end]))
+  while (
+      end < slot->n && are_neighbours (p, &p->planes[end - 1], &p->planes[end]))
     end++;
   return end - i;
 }
@@ -385,14 +387,14 @@ copy_rows (GstOctBscanDevice *self, guint kind, guint8 *block, gsize pitch,
 }
 
 static ImkStatus
-copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
+copy_blocks (GstOctBscanDevice *self, Slot *slot, guint kind, gpointer stream,
     ImkError *error)
 {
-  const Places *p = &b->places[kind];
+  const Places *p = &slot->places[kind];
   ImkStatus status = IMK_OK;
   guint n;
 
-  for (guint i = 0; i < b->n && status == IMK_OK; i += n) {
+  for (guint i = 0; i < slot->n && status == IMK_OK; i += n) {
     const Plane *plane = &p->planes[i];
     guint8 *block;
 
@@ -403,12 +405,12 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
     if (plane->n > 1) {
       const GstVideoInfo *info =
           kind == IN ? gst_imaging_engine_info (self->element->base.engine)
-                     : &b->works[i]->snapshot->info[kind];
+                     : &slot->works[i]->snapshot->info[kind];
 
       status = copy_rows (self, kind, block, p->pitch, plane->map.data,
           plane->step, info->size, plane->n, stream, error);
     } else {
-      n = count_run (b, p, i);
+      n = count_run (slot, p, i);
       status = copy_rows (self, kind, block, p->pitch, plane->map.data,
           p->pitch, plane->map.size, n, stream, error);
     }
@@ -426,8 +428,8 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
 {
   const GstVideoInfo *info =
       gst_imaging_engine_info (self->element->base.engine);
-  Batch *b = &self->batches[0];
-  ImkImage in = describe (info, b->places[IN].block, info->stride[0]);
+  Slot *slot = &self->slots[0];
+  ImkImage in = describe (info, slot->places[IN].block, info->stride[0]);
   guint32 width, height;
   ImkImage out;
   ImkOctbscanJob job = {.in = &in, .db = &out};
@@ -444,15 +446,15 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
   out = (ImkImage){
       block, width, width, height, 1, IMK_TYPE_U8, IMK_LOCATION_DEVICE};
   if (status == IMK_OK)
-    status = imk_octbscan_process (self->kernel, &job, 1, b->stream, error);
+    status = imk_octbscan_process (self->kernel, &job, 1, slot->stream, error);
   if (status == IMK_OK)
-    status = self->device->stream_synchronize (b->stream, error);
+    status = self->device->stream_synchronize (slot->stream, error);
   self->device->free_device (block);
   /* no background of what was in the block */
   return status == IMK_OK ? imk_octbscan_reset (self->kernel, error) : status;
 }
 
-/* Allocates the blocks of all batches, too. */
+/* Allocates the blocks of all slots, too. */
 ImkStatus
 gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
 {
@@ -462,8 +464,8 @@ gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
 
   if (status != IMK_OK)
     return status;
-  for (guint i = 0; i < self->n_batches && status == IMK_OK; i++)
-    status = need_block (self, &self->batches[i].places[IN], info, error);
+  for (guint i = 0; i < self->n_slots && status == IMK_OK; i++)
+    status = need_block (self, &self->slots[i].places[IN], info, error);
   if (status == IMK_OK)
     status = warm_up (self, error);
   gst_imaging_context_pop (self->context);
@@ -479,30 +481,30 @@ enum { FIRST_PATIENCE = 8, MOST_PATIENCE = 8192 };
 /* Samples near their background need half of the product
  * (ImkOctbscanJob.wide). Only the device sees whether they are. */
 static void
-begin_try (GstOctBscanDevice *self, Batch *b)
+begin_try (GstOctBscanDevice *self, Slot *slot)
 {
-  b->is_try = FALSE;
+  slot->is_try = FALSE;
   if (imk_octbscan_has_history (&self->element->open.config))
     return;
   if (self->n_untried > 0) {
     self->n_untried--;
     return;
   }
-  b->is_try = TRUE;
+  slot->is_try = TRUE;
 }
 
 /* Call when the batch is done. Returns: whether the speculation failed */
 static gboolean
-end_try (GstOctBscanDevice *self, const Batch *b)
+end_try (GstOctBscanDevice *self, const Slot *slot)
 {
   gboolean is_wide = FALSE;
 
-  for (guint i = 0; b->is_try && i < b->n_jobs; i++)
-    is_wide |= b->reports[i].is_wide != 0;
+  for (guint i = 0; slot->is_try && i < slot->n_jobs; i++)
+    is_wide |= slot->reports[i].is_wide != 0;
   if (is_wide)
     self->n_untried = self->patience =
         CLAMP (2 * self->patience, FIRST_PATIENCE, MOST_PATIENCE);
-  else if (b->is_try)
+  else if (slot->is_try)
     self->patience = 0;
   return is_wide;
 }
@@ -511,38 +513,38 @@ end_try (GstOctBscanDevice *self, const Batch *b)
 
 /* Sets the job of B-scan @k of work item @i. */
 static void
-set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
+set_job (GstOctBscanDevice *self, Slot *slot, guint i, guint k)
 {
-  GstOctBscanWork *w = b->works[i];
-  guint at = b->places[IN].planes[i].at + k;
-  ImkImage *images = b->images + at * N_PLANES;
-  GstOctBscanReport *report = &b->device_reports[at];
+  GstOctBscanWork *w = slot->works[i];
+  guint at = slot->places[IN].planes[i].at + k;
+  ImkImage *images = slot->images + at * N_PLANES;
+  GstOctBscanReport *report = &slot->device_reports[at];
 
   for (guint kind = 0; kind < N_PLANES; kind++) {
-    if (!buffer_of (b, kind, i))
+    if (!buffer_of (slot, kind, i))
       continue;
-    images[kind] = b->places[kind].planes[i].image;
-    gst_oct_bscan_advance (&images[kind], k * b->places[kind].pitch);
+    images[kind] = slot->places[kind].planes[i].image;
+    gst_oct_bscan_advance (&images[kind], k * slot->places[kind].pitch);
     if (kind != IN)
       gst_oct_bscan_work_image (w, kind, &images[kind]);
   }
   if (w->source)
     gst_oct_bscan_input_image (self->element, &images[IN]);
-  b->jobs[at] = gst_oct_bscan_work_job (self->element, w, k,
+  slot->jobs[at] = gst_oct_bscan_work_job (self->element, w, k,
       w->source ? &images[IN] : NULL, images, report, IMK_LOCATION_HOST_MAPPED,
-      &b->tracks[at]);
-  b->jobs[at].wide = b->is_try ? &report->is_wide : NULL;
-  b->reports[at] = (GstOctBscanReport){0};
+      &slot->tracks[at]);
+  slot->jobs[at].wide = slot->is_try ? &report->is_wide : NULL;
+  slot->reports[at] = (GstOctBscanReport){0};
 }
 
 static ImkStatus
-run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
+run_kernel (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
-  for (guint i = 0; i < b->n; i++)
-    for (guint k = 0; k < b->works[i]->n; k++)
-      set_job (self, b, i, k);
+  for (guint i = 0; i < slot->n; i++)
+    for (guint k = 0; k < slot->works[i]->n; k++)
+      set_job (self, slot, i, k);
   return imk_octbscan_process (
-      self->kernel, b->jobs, b->n_jobs, b->stream, error);
+      self->kernel, slot->jobs, slot->n_jobs, slot->stream, error);
 }
 
 /* Makes @second wait for @first. */
@@ -561,117 +563,120 @@ follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
 
 /* Launches the jobs, then the downloads. */
 static ImkStatus
-run_uploaded (GstOctBscanDevice *self, Batch *b, gpointer down, ImkError *error)
+run_uploaded (
+    GstOctBscanDevice *self, Slot *slot, gpointer down, ImkError *error)
 {
-  ImkStatus status =
-      imk_octbscan_update (self->kernel, &b->works[0]->snapshot->config, error);
+  ImkStatus status = imk_octbscan_update (
+      self->kernel, &slot->works[0]->snapshot->config, error);
 
   if (status == IMK_OK)
-    status = run_kernel (self, b, error);
+    status = run_kernel (self, slot, error);
   if (status == IMK_OK)
-    status = follow_stream (self, b->computed, b->stream, down, error);
+    status = follow_stream (self, slot->computed, slot->stream, down, error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
-    status = copy_blocks (self, b, o, down, error);
+    status = copy_blocks (self, slot, o, down, error);
   if (status == IMK_OK)
-    status = self->device->event_record (b->done, down, error);
+    status = self->device->event_record (slot->done, down, error);
   return status;
 }
 
 static ImkStatus
-run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
+run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
-  gpointer up = b->is_alone ? b->stream : self->upload;
-  gpointer down = b->is_alone ? b->stream : self->download;
-  ImkStatus status = map_all (self, b, error);
+  gpointer up = slot->is_alone ? slot->stream : self->upload;
+  gpointer down = slot->is_alone ? slot->stream : self->download;
+  ImkStatus status = map_all (self, slot, error);
 
   if (status == IMK_OK)
-    status = copy_blocks (self, b, IN, up, error);
+    status = copy_blocks (self, slot, IN, up, error);
   if (status == IMK_OK)
-    status = follow_stream (self, b->uploaded, up, b->stream, error);
-  return status == IMK_OK ? run_uploaded (self, b, down, error) : status;
+    status = follow_stream (self, slot->uploaded, up, slot->stream, error);
+  return status == IMK_OK ? run_uploaded (self, slot, down, error) : status;
 }
 
 static ImkStatus
-wait_for (GstOctBscanDevice *self, Batch *b, ImkError *error)
+wait_for (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   ImkStatus status;
 
-  if (b->is_launched)
-    return self->device->event_synchronize (b->done, error);
+  if (slot->is_launched)
+    return self->device->event_synchronize (slot->done, error);
   /* what there is of it */
   status = self->device->stream_synchronize (self->upload, error);
   if (status == IMK_OK)
-    status = self->device->stream_synchronize (b->stream, error);
+    status = self->device->stream_synchronize (slot->stream, error);
   if (status == IMK_OK)
     status = self->device->stream_synchronize (self->download, error);
   return status;
 }
 
 ImkStatus
-gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
+gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint number,
     GstOctBscanWork **works, guint n, ImkError *error)
 {
-  Batch *batch = &self->batches[b];
+  Slot *slot = &self->slots[number];
   ImkStatus status = gst_imaging_context_push (self->context, error);
 
-  batch->n = n;
+  slot->n = n;
   for (guint i = 0; i < n; i++)
-    batch->works[i] = works[i];
-  batch->is_launched = FALSE;
-  batch->is_alone = g_atomic_int_add (&self->n_flying, 1) == 0;
+    slot->works[i] = works[i];
+  slot->is_launched = FALSE;
+  slot->is_alone = g_atomic_int_add (&self->n_flying, 1) == 0;
   if (status != IMK_OK)
     return status;
   g_mutex_lock (&self->lock);
-  begin_try (self, batch);
-  status = run_batch (self, batch, error);
+  begin_try (self, slot);
+  status = run_batch (self, slot, error);
   g_mutex_unlock (&self->lock);
-  batch->is_launched = status == IMK_OK;
+  slot->is_launched = status == IMK_OK;
   gst_imaging_context_pop (self->context);
   return status;
 }
 
 /* Waits for the batch; launches the full product if the speculation failed. */
 static ImkStatus
-wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
+wait_for_images (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
-  ImkStatus status = wait_for (self, b, error);
+  ImkStatus status = wait_for (self, slot, error);
   gboolean again;
 
-  if (status != IMK_OK || !b->is_launched)
+  if (status != IMK_OK || !slot->is_launched)
     return status;
   g_mutex_lock (&self->lock);
-  again = end_try (self, b);
-  b->is_try = FALSE;
+  again = end_try (self, slot);
+  slot->is_try = FALSE;
   if (again)
-    status = run_uploaded (self, b, b->stream, error);
+    status = run_uploaded (self, slot, slot->stream, error);
   g_mutex_unlock (&self->lock);
-  b->is_launched = status == IMK_OK;
-  return again && status == IMK_OK ? wait_for (self, b, error) : status;
+  slot->is_launched = status == IMK_OK;
+  return again && status == IMK_OK ? wait_for (self, slot, error) : status;
 }
 
 static void
-take_reports (const Batch *b)
+take_reports (const Slot *slot)
 {
-  for (guint i = 0; i < b->n; i++)
-    memcpy (b->works[i]->reports, b->reports + b->places[IN].planes[i].at,
-        b->works[i]->n * sizeof (GstOctBscanReport));
+  for (guint i = 0; i < slot->n; i++)
+    memcpy (slot->works[i]->reports,
+        slot->reports + slot->places[IN].planes[i].at,
+        slot->works[i]->n * sizeof (GstOctBscanReport));
 }
 
 ImkStatus
-gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
+gst_oct_bscan_device_finish (
+    GstOctBscanDevice *self, guint number, ImkError *error)
 {
-  Batch *batch = &self->batches[b];
+  Slot *slot = &self->slots[number];
   ImkStatus status = gst_imaging_context_push (self->context, error);
   gboolean is_current = status == IMK_OK;
 
   if (is_current)
-    status = wait_for_images (self, batch, error);
+    status = wait_for_images (self, slot, error);
   if (status == IMK_OK)
-    take_reports (batch);
-  status = unmap_all (batch, status, error);
+    take_reports (slot);
+  status = unmap_all (slot, status, error);
   if (is_current)
     gst_imaging_context_pop (self->context);
-  batch->n = 0;
+  slot->n = 0;
   g_atomic_int_add (&self->n_flying, -1);
   return status;
 }

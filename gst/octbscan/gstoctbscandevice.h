@@ -11,10 +11,10 @@ G_BEGIN_DECLS
 typedef struct _GstOctBscanDevice GstOctBscanDevice;
 
 /* @context: of the device; @kernel: (nullable): of the engine, on its context;
- *   without one the device makes its own; @n_batches: at a time
+ *   without one the device makes its own; @n_slots: batches at a time
  * Returns: (transfer full) (nullable): NULL with @error set */
 GstOctBscanDevice *gst_oct_bscan_device_new (GstOctBscan *element,
-    GstImagingContext *context, ImkOctbscan *kernel, guint n_batches,
+    GstImagingContext *context, ImkOctbscan *kernel, guint n_slots,
     ImkError *error);
 
 /* No batch is on it. */
@@ -27,18 +27,18 @@ ImkStatus gst_oct_bscan_device_prepare (
 /* Returns: its number, as CUDA counts */
 gint gst_oct_bscan_device_id (GstOctBscanDevice *self);
 
-/* Puts @works of one setting to work, as batch @b, and does not wait. One
- * thread at a time.
- * Returns: an error, after which gst_oct_bscan_device_finish is still due */
-ImkStatus gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
+/* Puts @works of one setting to work, as the batch of slot @number, and does
+ * not wait. One thread at a time. Returns: an error, after which
+ * gst_oct_bscan_device_finish is still due */
+ImkStatus gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint number,
     GstOctBscanWork **works, guint n, ImkError *error);
 
 /* What the kernel took off last. Any thread. */
 ImkStatus gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
     gpointer values, ImkError *error);
 
-/* Waits for batch @b. */
+/* Waits for the batch of slot @number. */
 ImkStatus gst_oct_bscan_device_finish (
-    GstOctBscanDevice *self, guint b, ImkError *error);
+    GstOctBscanDevice *self, guint number, ImkError *error);
 
 G_END_DECLS

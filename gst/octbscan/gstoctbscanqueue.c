@@ -30,7 +30,7 @@ typedef struct {
   GCond handed_over;
   Batch *handed; /* that the launcher shall launch, or NULL */
   GQueue flying; /* of Batch, in the order of the launches */
-  guint next;    /* place of the next batch on the device */
+  guint next;    /* slot of the next batch on the device */
   gboolean launching, lost;
   gint64 last_done; /* us */
   gdouble speed;    /* B-scans a us, 0 before the first */
@@ -243,13 +243,13 @@ stop_flow (GstOctBscanQueue *self, GstFlowReturn flow)
 static void
 launch (GstOctBscanQueue *self, Member *m, Batch *b)
 {
-  guint place = m->next;
+  guint slot = m->next;
 
   m->next = (m->next + 1) % self->n_batches;
   g_mutex_unlock (&self->lock);
   b->launched = g_get_monotonic_time ();
   b->status = m->device ? gst_oct_bscan_device_launch (
-                              m->device, place, b->works, b->n, &b->error)
+                              m->device, slot, b->works, b->n, &b->error)
                         : run_on_cpu (self, b, &b->error);
   set_state (b, b->status == IMK_OK ? LAUNCHED : FAILED);
   g_mutex_lock (&self->lock);
@@ -547,14 +547,14 @@ poll_launch (Batch *b)
 }
 
 static void
-end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint place)
+end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint slot)
 {
   ImkError error;
   ImkStatus status = IMK_OK;
 
   if (m->device) {
     g_mutex_unlock (&self->lock);
-    status = gst_oct_bscan_device_finish (m->device, place, &error);
+    status = gst_oct_bscan_device_finish (m->device, slot, &error);
     g_mutex_lock (&self->lock);
   }
   if (b->status == IMK_OK && status != IMK_OK) {
@@ -579,7 +579,7 @@ member_main (gpointer data)
 {
   Member *m = data;
   GstOctBscanQueue *self = m->queue;
-  guint place = 0;
+  guint slot = 0;
   Batch *b;
 
   g_mutex_lock (&self->lock);
@@ -593,8 +593,8 @@ member_main (gpointer data)
       g_cond_wait (&m->changed, &self->lock);
       continue;
     }
-    end_batch (self, m, b, place);
-    place = (place + 1) % self->n_batches;
+    end_batch (self, m, b, slot);
+    slot = (slot + 1) % self->n_batches;
     submit (self);
     push_finished_batches (self);
     submit (self); /* there may be room again */
