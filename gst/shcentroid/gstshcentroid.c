@@ -222,7 +222,8 @@ open_settings (GstShCentroid *self, ImkBackend backend,
   return status == IMK_OK
              ? gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
                    backend, config, kernel->provisional ? NULL : places_of (s),
-                   self->captures[GST_SH_CENTROID_REFERENCE].n_wanted > 0,
+                   self->capture.n_wanted > 0 &&
+                       self->capture.kind == GST_SH_CENTROID_REFERENCE,
                    error)
              : status;
 }
@@ -257,7 +258,9 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   self->watch.n_looks = 0;
   self->watch.told_fit = FALSE;
   self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
-  gst_sh_centroid_restart_captures (self);
+  /* what was captured through the tables and cells of another kernel means
+   * something else */
+  gst_sh_centroid_capture_restart (&self->capture);
   self->light_is_new = TRUE;
   tell_hints (self);
   return IMK_OK;
@@ -643,7 +646,7 @@ gst_sh_centroid_sink_event (GstBaseTransform *trans, GstEvent *event)
   GstShCentroid *self = GST_SH_CENTROID (trans);
 
   if (GST_EVENT_TYPE (event) == GST_EVENT_EOS) {
-    gst_sh_centroid_drop_captures (self);
+    gst_sh_centroid_drop_capture (self);
     if (gst_sh_centroid_now (self)->bit_depth == 0)
       tell (self, gst_sh_centroid_watch_tell_depth (&self->watch, TRUE));
     tell_tally (self);
@@ -661,7 +664,7 @@ gst_sh_centroid_change_state (GstElement *element, GstStateChange transition)
                                     ->change_state (element, transition);
 
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
-    gst_sh_centroid_drop_captures (GST_SH_CENTROID (element));
+    gst_sh_centroid_drop_capture (GST_SH_CENTROID (element));
     GST_SH_CENTROID (element)->stream = NULL;
     GST_SH_CENTROID (element)->hands_over = FALSE;
     GST_SH_CENTROID (element)->hinted = 0;
@@ -677,8 +680,7 @@ gst_sh_centroid_finalize (GObject *object)
   GstShCentroid *self = GST_SH_CENTROID (object);
 
   g_free (self->find_location);
-  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
-    gst_sh_centroid_capture_clear (&self->requests[i]);
+  gst_sh_centroid_capture_clear (&self->request);
   G_OBJECT_CLASS (gst_sh_centroid_parent_class)->finalize (object);
 }
 

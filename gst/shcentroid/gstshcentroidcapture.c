@@ -25,10 +25,11 @@ gst_sh_centroid_capture_clear (GstShCentroidCapture *self)
 }
 
 void
-gst_sh_centroid_capture_begin (
-    GstShCentroidCapture *self, guint n_frames, const gchar *location)
+gst_sh_centroid_capture_begin (GstShCentroidCapture *self,
+    GstShCentroidCalibrationKind kind, guint n_frames, const gchar *location)
 {
   gst_sh_centroid_capture_clear (self);
+  self->kind = kind;
   self->n_wanted = n_frames;
   self->location = location && *location ? g_strdup (location) : NULL;
 }
@@ -143,14 +144,14 @@ finish_frame (
 }
 
 GstShCentroidArray *
-gst_sh_centroid_capture_finish (const GstShCentroidCapture *self,
-    GstShCentroidCalibrationKind kind, const gdouble *defaults)
+gst_sh_centroid_capture_finish (
+    const GstShCentroidCapture *self, const gdouble *defaults)
 {
   const guint64 dims[] = {self->n_rows, self->n_columns};
   GstShCentroidArray *array = gst_sh_centroid_array_new (2, dims);
 
-  if (kind != GST_SH_CENTROID_REFERENCE)
-    finish_frame (self, kind == GST_SH_CENTROID_FLAT, array->values);
+  if (self->kind != GST_SH_CENTROID_REFERENCE)
+    finish_frame (self, self->kind == GST_SH_CENTROID_FLAT, array->values);
   else
     for (guint i = 0; i < 2 * self->n_rows; i++)
       array->values[i] = self->counts[i / 2]

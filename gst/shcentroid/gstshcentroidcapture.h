@@ -12,14 +12,14 @@ typedef enum {
   GST_SH_CENTROID_FLAT,
   GST_SH_CENTROID_REFERENCE,
   GST_SH_CENTROID_TEMPLATE,
-  GST_SH_CENTROID_N_CAPTURES,
-  GST_SH_CENTROID_BAD_PIXELS = GST_SH_CENTROID_N_CAPTURES,
+  GST_SH_CENTROID_BAD_PIXELS,
   GST_SH_CENTROID_LUT,
   GST_SH_CENTROID_N_CALIBRATIONS,
 } GstShCentroidCalibrationKind;
 
-/* One capture on its way; all zero when there is none. */
+/* A capture that is asked for or on its way; all zero when there is none. */
 typedef struct {
+  GstShCentroidCalibrationKind kind;
   guint n_wanted, n_frames;
   gchar *location; /* where to save it; NULL for nowhere */
   guint n_rows, n_columns;
@@ -32,8 +32,8 @@ typedef struct {
 const gchar *gst_sh_centroid_calibration_name (
     GstShCentroidCalibrationKind kind);
 
-void gst_sh_centroid_capture_begin (
-    GstShCentroidCapture *self, guint n_frames, const gchar *location);
+void gst_sh_centroid_capture_begin (GstShCentroidCapture *self,
+    GstShCentroidCalibrationKind kind, guint n_frames, const gchar *location);
 void gst_sh_centroid_capture_clear (GstShCentroidCapture *self);
 /* Forgets the frames that came. */
 void gst_sh_centroid_capture_restart (GstShCentroidCapture *self);
@@ -59,7 +59,6 @@ gboolean gst_sh_centroid_capture_has_light (const GstShCentroidCapture *self);
  * pixel, where that is not above 0. References are the means; @defaults, x and
  * y of each cell, where no frame was valid. Returns: (transfer full) */
 GstShCentroidArray *gst_sh_centroid_capture_finish (
-    const GstShCentroidCapture *self, GstShCentroidCalibrationKind kind,
-    const gdouble *defaults);
+    const GstShCentroidCapture *self, const gdouble *defaults);
 
 G_END_DECLS

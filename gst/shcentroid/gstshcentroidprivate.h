@@ -20,12 +20,12 @@ struct _GstShCentroid {
   GstImagingSettings *settings;
 
   /* under the object lock */
-  GstShCentroidCapture requests[GST_SH_CENTROID_N_CAPTURES];
+  GstShCentroidCapture request;
   gchar *find_location; /* of the action find-grid, for the next frame */
 
   /* of the streaming thread; whether a capture is under way changes under the
    * object lock */
-  GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
+  GstShCentroidCapture capture; /* of the same kind as a request */
   GstShCentroidKernel open;
   gboolean in_radians;
   GstShCentroidWatch watch;
@@ -62,11 +62,7 @@ ImkStatus gst_sh_centroid_take_requests (
 ImkStatus gst_sh_centroid_capture_frame (
     GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error);
 
-/* With the kernel what was captured through its tables and cells changes its
- * meaning: begins anew. */
-void gst_sh_centroid_restart_captures (GstShCentroid *self);
-
 /* At the end of the stream. */
-void gst_sh_centroid_drop_captures (GstShCentroid *self);
+void gst_sh_centroid_drop_capture (GstShCentroid *self);
 
 G_END_DECLS

@@ -140,42 +140,41 @@ find_grid (GstShCentroid *self, const ImkImage *in, ImkError *error)
 /* Takes over what was asked for since the last frame. Returns: whether a
  * capture of references begins, which needs its kernel */
 static gboolean
-take_requests (GstShCentroid *self)
+take_request (GstShCentroid *self)
 {
-  gboolean references = FALSE;
+  gboolean is_new;
 
   GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
-    if (self->requests[i].n_wanted > 0) {
-      gst_sh_centroid_capture_clear (&self->captures[i]);
-      self->captures[i] = self->requests[i];
-      self->requests[i] = (GstShCentroidCapture){0};
-      references |= i == GST_SH_CENTROID_REFERENCE;
-    }
+  is_new = self->request.n_wanted > 0;
+  if (is_new) {
+    gst_sh_centroid_capture_clear (&self->capture);
+    self->capture = self->request;
+    self->request = (GstShCentroidCapture){0};
+  }
   GST_OBJECT_UNLOCK (self);
-  return references;
+  return is_new && self->capture.kind == GST_SH_CENTROID_REFERENCE;
 }
 
-/* Returns: (transfer full): the capture of @kind, which is no longer under way:
- * who hears that it is done may ask for the next */
+/* Returns: (transfer full): the capture, which is no longer under way: who
+ * hears that it is done may ask for the next */
 static GstShCentroidCapture
-steal_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+steal_capture (GstShCentroid *self)
 {
   GstShCentroidCapture capture;
 
   GST_OBJECT_LOCK (self);
-  capture = self->captures[kind];
-  self->captures[kind] = (GstShCentroidCapture){0};
+  capture = self->capture;
+  self->capture = (GstShCentroidCapture){0};
   GST_OBJECT_UNLOCK (self);
   return capture;
 }
 
 static ImkStatus
-capture_samples (GstShCentroid *self, const ImkImage *in,
-    GstShCentroidCalibrationKind kind, ImkError *error)
+capture_samples (GstShCentroid *self, const ImkImage *in, ImkError *error)
 {
-  const gfloat *dark =
-      kind == GST_SH_CENTROID_DARK ? NULL : self->open.tables.dark;
+  const gfloat *dark = self->capture.kind == GST_SH_CENTROID_DARK
+                           ? NULL
+                           : self->open.tables.dark;
   ImkImage host;
   ImkStatus status =
       gst_imaging_filter_download (GST_IMAGING_FILTER (self), in, &host, error);
@@ -183,7 +182,7 @@ capture_samples (GstShCentroid *self, const ImkImage *in,
   if (status != IMK_OK)
     return status;
   gst_sh_centroid_capture_add_frame (
-      &self->captures[kind], &host, self->open.tables.lut, dark);
+      &self->capture, &host, self->open.tables.lut, dark);
   if (host.data != in->data)
     g_free (host.data);
   return IMK_OK;
@@ -208,8 +207,7 @@ capture_centroids (
       gst_imaging_table_end (self->open.reference_table, &values));
   if (status == IMK_OK)
     gst_sh_centroid_capture_add_centroids (
-        &self->captures[GST_SH_CENTROID_REFERENCE], values, 2,
-        self->open.n_cells);
+        &self->capture, values, 2, self->open.n_cells);
   return status;
 }
 
@@ -233,17 +231,17 @@ finish_template (
 /* Returns: whether it was saved where the capture was asked to */
 static gboolean
 save_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
-    GstShCentroidCalibrationKind kind, const GstShCentroidArray *array)
+    const GstShCentroidArray *array)
 {
   GError *why = NULL;
-  gboolean saved =
-      capture->location && gst_sh_centroid_array_save (array, capture->location,
-                               kind != GST_SH_CENTROID_REFERENCE, &why);
+  gboolean saved = capture->location &&
+                   gst_sh_centroid_array_save (array, capture->location,
+                       capture->kind != GST_SH_CENTROID_REFERENCE, &why);
 
   if (why)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
         ("The captured %s is used, but was not saved: %s",
-            gst_sh_centroid_calibration_name (kind), why->message),
+            gst_sh_centroid_calibration_name (capture->kind), why->message),
         (NULL));
   g_clear_error (&why);
   return saved;
@@ -252,10 +250,11 @@ save_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
 /* The calibration is in use from the next frame on. */
 static void
 take_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
-    GstShCentroidCalibrationKind kind, GstShCentroidArray *array)
+    GstShCentroidArray *array)
 {
-  const gchar *property = gst_sh_centroid_settings_file_property (kind);
-  gboolean saved = save_capture (self, capture, kind, array);
+  const gchar *property =
+      gst_sh_centroid_settings_file_property (capture->kind);
+  gboolean saved = save_capture (self, capture, array);
   const gchar *location = saved ? capture->location : NULL;
 
   gst_imaging_settings_put_file (
@@ -264,30 +263,30 @@ take_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
   gst_element_post_message (GST_ELEMENT (self),
       gst_message_new_element (GST_OBJECT (self),
           gst_structure_new ("shcentroid-captured", "kind", G_TYPE_STRING,
-              gst_sh_centroid_calibration_name (kind), "frames", G_TYPE_UINT,
-              capture->n_frames, "location", G_TYPE_STRING, location, NULL)));
+              gst_sh_centroid_calibration_name (capture->kind), "frames",
+              G_TYPE_UINT, capture->n_frames, "location", G_TYPE_STRING,
+              location, NULL)));
 }
 
 static void
-finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+finish_capture (GstShCentroid *self)
 {
-  GstShCentroidCapture capture = steal_capture (self, kind);
+  GstShCentroidCapture capture = steal_capture (self);
   GstShCentroidArray *array;
   ImkError why;
 
-  if (kind == GST_SH_CENTROID_TEMPLATE)
+  if (capture.kind == GST_SH_CENTROID_TEMPLATE)
     array = finish_template (self, &capture, &why);
   else
-    array =
-        gst_sh_centroid_capture_finish (&capture, kind, self->open.references);
-  if (kind == GST_SH_CENTROID_FLAT &&
+    array = gst_sh_centroid_capture_finish (&capture, self->open.references);
+  if (capture.kind == GST_SH_CENTROID_FLAT &&
       !gst_sh_centroid_capture_has_light (&capture))
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("capture-flat saw no light above the dark: all pixels are bad now. "
          "Capture it again with even light."),
         (NULL));
   if (array)
-    take_capture (self, &capture, kind, array);
+    take_capture (self, &capture, array);
   else
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("capture-template took its frames, but there is no template: %s",
@@ -300,59 +299,34 @@ ImkStatus
 gst_sh_centroid_capture_frame (
     GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error)
 {
-  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
-    ImkStatus status;
+  gboolean is_reference = self->capture.kind == GST_SH_CENTROID_REFERENCE;
+  ImkStatus status;
 
-    if (self->captures[i].n_wanted == 0)
-      continue;
-    /* while settings do not fit, there is no kernel for it */
-    if (i == GST_SH_CENTROID_REFERENCE && !self->open.reference_kernel)
-      continue;
-    status = i == GST_SH_CENTROID_REFERENCE
-                 ? capture_centroids (self, in, stream, error)
-                 : capture_samples (self, in, i, error);
-    if (status != IMK_OK)
-      return status;
-    if (gst_sh_centroid_capture_is_complete (&self->captures[i]))
-      finish_capture (self, i);
-  }
-  return IMK_OK;
+  /* while settings do not fit, there is no kernel for references */
+  if (self->capture.n_wanted == 0 ||
+      (is_reference && !self->open.reference_kernel))
+    return IMK_OK;
+  status = is_reference ? capture_centroids (self, in, stream, error)
+                        : capture_samples (self, in, error);
+  if (status == IMK_OK && gst_sh_centroid_capture_is_complete (&self->capture))
+    finish_capture (self);
+  return status;
 }
 
 void
-gst_sh_centroid_restart_captures (GstShCentroid *self)
+gst_sh_centroid_drop_capture (GstShCentroid *self)
 {
-  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
-    gst_sh_centroid_capture_restart (&self->captures[i]);
-}
+  GstShCentroidCapture capture;
 
-void
-gst_sh_centroid_drop_captures (GstShCentroid *self)
-{
-  take_requests (self); /* those that no frame came for */
-  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
-    GstShCentroidCapture capture = steal_capture (self, i);
-
-    if (capture.n_wanted > 0)
-      GST_ELEMENT_WARNING (self, STREAM, FAILED,
-          ("capture-%s came to %u of %u frames; the calibration is as before.",
-              gst_sh_centroid_calibration_name (i), capture.n_frames,
-              capture.n_wanted),
-          (NULL));
-    gst_sh_centroid_capture_clear (&capture);
-  }
-}
-
-/* With the object lock. Returns: the kind of a capture that waits or is under
- * way, other than @kind; @kind when there is none */
-static GstShCentroidCalibrationKind
-other_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
-{
-  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
-    if (i != kind &&
-        (self->requests[i].n_wanted > 0 || self->captures[i].n_wanted > 0))
-      return i;
-  return kind;
+  take_request (self); /* one that no frame came for */
+  capture = steal_capture (self);
+  if (capture.n_wanted > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("capture-%s came to %u of %u frames; the calibration is as before.",
+            gst_sh_centroid_calibration_name (capture.kind), capture.n_frames,
+            capture.n_wanted),
+        (NULL));
+  gst_sh_centroid_capture_clear (&capture);
 }
 
 static gboolean
@@ -369,9 +343,11 @@ request_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
     return FALSE;
   }
   GST_OBJECT_LOCK (self);
-  other = other_capture (self, kind);
+  other = self->request.n_wanted > 0   ? self->request.kind
+          : self->capture.n_wanted > 0 ? self->capture.kind
+                                       : kind;
   if (other == kind)
-    gst_sh_centroid_capture_begin (&self->requests[kind], n_frames, location);
+    gst_sh_centroid_capture_begin (&self->request, kind, n_frames, location);
   GST_OBJECT_UNLOCK (self);
   if (other == kind)
     return TRUE;
@@ -417,7 +393,7 @@ gst_sh_centroid_take_requests (
 {
   ImkStatus status = IMK_OK;
 
-  if (take_requests (self))
+  if (take_request (self))
     status = gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
   return status == IMK_OK ? find_grid (self, in, error) : status;
 }
