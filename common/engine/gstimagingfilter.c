@@ -74,7 +74,7 @@ gst_imaging_filter_synchronize (GstImagingFilter *self, ImkError *error)
 
 ImkStatus
 gst_imaging_filter_peek (GstImagingFilter *self, const ImkImage *plane,
-    ImkImage *host, ImkError *error)
+    ImkImage *host, gpointer *copy, ImkError *error)
 {
   GstImagingEngine *engine = engine_of (self);
   gsize row_size = imk_image_row_size (plane);
@@ -96,16 +96,18 @@ gst_imaging_filter_peek (GstImagingFilter *self, const ImkImage *plane,
               plane->height, gst_imaging_engine_stream (engine), error);
   if (status == IMK_OK)
     status = gst_imaging_engine_synchronize (engine, error);
-  if (status != IMK_OK)
+  if (status == IMK_OK)
+    *copy = host->data;
+  else
     g_free (host->data);
   return status;
 }
 
 ImkStatus
 gst_imaging_filter_download (GstImagingFilter *self, const ImkImage *plane,
-    ImkImage *host, ImkError *error)
+    ImkImage *host, gpointer *copy, ImkError *error)
 {
-  ImkStatus status = gst_imaging_filter_peek (self, plane, host, error);
+  ImkStatus status = gst_imaging_filter_peek (self, plane, host, copy, error);
 
   if (status == IMK_OK && host->data != plane->data)
     gst_imaging_stats_add_downloaded (

@@ -108,16 +108,16 @@ ImkStatus gst_imaging_filter_synchronize (
 /**
  * gst_imaging_filter_download: (skip)
  * @plane: of a frame that process() was given, wherever it is
- * @host: (out): the same samples for the CPU, valid as long as @plane
+ * @host: (out): the same samples for the CPU, valid as long as @plane and @copy
+ * @copy: (inout): %NULL, or what @host points to, to be given to g_free()
  *
  * For what a kernel does not do, now and then: it waits for the device.
  *
- * Returns: IMK_OK, and @host->data is to be given to g_free() where it is not
- *   @plane->data; or an error
+ * Returns: IMK_OK, or an error with @copy as it was
  */
 GST_IMAGING_API
 ImkStatus gst_imaging_filter_download (GstImagingFilter *self,
-    const ImkImage *plane, ImkImage *host, ImkError *error);
+    const ImkImage *plane, ImkImage *host, gpointer *copy, ImkError *error);
 
 /**
  * gst_imaging_filter_peek: (skip)
@@ -127,7 +127,7 @@ ImkStatus gst_imaging_filter_download (GstImagingFilter *self,
  */
 GST_IMAGING_API
 ImkStatus gst_imaging_filter_peek (GstImagingFilter *self,
-    const ImkImage *plane, ImkImage *host, ImkError *error);
+    const ImkImage *plane, ImkImage *host, gpointer *copy, ImkError *error);
 
 /**
  * gst_imaging_filter_renew: (skip)

@@ -70,16 +70,16 @@ gst_lap_sharpen_publish_tiles (GstImagingFilter *filter,
       .indices = bytes,
       .more = more,
   };
+  g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status = gst_imaging_filter_download (filter, image, &host, error);
+  ImkStatus status =
+      gst_imaging_filter_download (filter, image, &host, &copy, error);
 
   if (status != IMK_OK)
     return status;
   status = imk_lapsharpen_measure_tiles (&host, format->storage, format->shift,
       format->channel_mask, n_columns, n / n_columns,
       gst_imaging_filter_n_threads (filter), tiles, error);
-  if (host.data != image->data)
-    g_free (host.data);
   if (status != IMK_OK)
     return status;
   for (guint i = 0; i < n; i++) {

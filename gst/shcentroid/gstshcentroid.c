@@ -477,14 +477,15 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
   GstShCentroidWatch *w = &self->watch;
   gboolean depth = gst_sh_centroid_watch_wants_depth (w, s, self->open.type);
   gboolean light = gst_sh_centroid_watch_wants_light (w, s, self->light_is_new);
+  g_autofree gpointer copy = NULL;
   ImkImage host;
   ImkStatus status;
 
   self->light_is_new = FALSE;
   if (!depth && !light)
     return IMK_OK;
-  status =
-      gst_imaging_filter_peek (GST_IMAGING_FILTER (self), in, &host, error);
+  status = gst_imaging_filter_peek (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error);
   if (status != IMK_OK)
     return status;
   if (depth) {
@@ -493,8 +494,6 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
   }
   if (light)
     watch_light (self, &host);
-  if (host.data != in->data)
-    g_free (host.data);
   return IMK_OK;
 }
 
@@ -517,14 +516,15 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
 {
   const GstShCentroidSettings *s = gst_sh_centroid_now (self);
   ImkShcentroidConfig config;
+  g_autofree gpointer copy = NULL;
   ImkImage host;
   ImkStatus status;
 
   if (!gst_sh_centroid_settings_choose (s) || self->light.n_lit > 0 ||
       self->open.provisional || !gst_sh_centroid_watch_looks (&self->watch))
     return IMK_OK;
-  status =
-      gst_imaging_filter_peek (GST_IMAGING_FILTER (self), in, &host, error);
+  status = gst_imaging_filter_peek (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error);
   if (status != IMK_OK)
     return status;
   config = config_of_light (self);
@@ -532,8 +532,6 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
     status = imk_shcentroid_look (&config, &host, &self->light, error);
     self->watch.is_dark = status == IMK_OK && self->light.n_lit == 0;
   }
-  if (host.data != in->data)
-    g_free (host.data);
   if (status != IMK_OK || self->light.n_lit == 0)
     return status;
   status = take_parameters (self, error);

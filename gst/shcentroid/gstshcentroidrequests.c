@@ -99,17 +99,14 @@ static GstStructure *
 find_and_save (GstShCentroid *self, const ImkImage *in, const gchar *location,
     GstShCentroidMap **map, ImkError *error)
 {
-  GstStructure *report;
+  g_autofree gpointer copy = NULL;
   ImkImage host;
 
   if (gst_imaging_filter_download (
-          GST_IMAGING_FILTER (self), in, &host, error) != IMK_OK)
+          GST_IMAGING_FILTER (self), in, &host, &copy, error) != IMK_OK)
     return NULL;
-  report = gst_sh_centroid_find_grid (
+  return gst_sh_centroid_find_grid (
       &host, gst_sh_centroid_now (self)->lattice, location, map, error);
-  if (host.data != in->data)
-    g_free (host.data);
-  return report;
 }
 
 static ImkStatus
@@ -175,16 +172,15 @@ capture_samples (GstShCentroid *self, const ImkImage *in, ImkError *error)
   const gfloat *dark = self->capture.kind == GST_SH_CENTROID_DARK
                            ? NULL
                            : self->open.tables.dark;
+  g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status =
-      gst_imaging_filter_download (GST_IMAGING_FILTER (self), in, &host, error);
+  ImkStatus status = gst_imaging_filter_download (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error);
 
   if (status != IMK_OK)
     return status;
   gst_sh_centroid_capture_add_frame (
       &self->capture, &host, self->open.tables.lut, dark);
-  if (host.data != in->data)
-    g_free (host.data);
   return IMK_OK;
 }
 
