@@ -22,6 +22,8 @@
  *
  * Since: 0.2
  */
+#include "gstimaginglines.h"
+#include "gstimagingpicture.h"
 #include "gstoctbscaninput.h"
 #include "gstoctbscanmirror.h"
 #include "gstoctbscanplan.h"
@@ -32,17 +34,14 @@ GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
 enum { PROP_SHARES = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
 
-static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
-    GST_PAD_SINK, GST_PAD_ALWAYS,
-    GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-        "{ GRAY16_LE, GRAY8 }") "; "
-                                "other/tensors, format = (string) static, num_tensors = (int) 1, "
-                                "types = (string) { int16, float32, uint16, uint8 }, "
-                                "framerate = (fraction) [ 0, max ]"));
+#define RATE ", framerate = (fraction) [ 0, max ]"
+#define FLOAT_CAPS GST_IMAGING_PICTURE_TENSOR_CAPS RATE
 
-#define FLOAT_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
-  "types = (string) float32, framerate = (fraction) [ 0, max ]"
+static GstStaticPadTemplate sink_template =
+    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
+            "{ GRAY16_LE, GRAY8 }") "; " GST_IMAGING_LINES_TENSOR_CAPS RATE));
+
 #define IMAGE_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }") "; " FLOAT_CAPS
 
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (

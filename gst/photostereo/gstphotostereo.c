@@ -52,9 +52,7 @@ static GstStaticPadTemplate sink_template =
             "{ GRAY8, GRAY16_LE, " GST_IMAGING_PICTURE_RGB_FORMATS
             " }") ";" BAYER_CAPS ";" CUDA_CAPS ";" NVMM_CAPS));
 
-#define TENSOR_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
-  "types = (string) float32"
+#define TENSOR_CAPS GST_IMAGING_PICTURE_TENSOR_CAPS
 #define CUDA_RGB_CAPS \
   GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:CUDAMemory", "RGB")
 
