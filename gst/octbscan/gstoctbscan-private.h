@@ -32,14 +32,6 @@ typedef struct _GstOctBscanWork GstOctBscanWork;
 typedef ImkStatus (*GstOctBscanGet) (
     ImkOctbscan *kernel, gpointer values, ImkError *error);
 
-/* Of the four numbers of ImkOctbscanJob.track. */
-enum {
-  GST_OCT_BSCAN_PLACE,
-  GST_OCT_BSCAN_WEIGHT,
-  GST_OCT_BSCAN_MEAN,
-  GST_OCT_BSCAN_SHIFT
-};
-
 /* Of a line of several B-scans. */
 #define GST_OCT_BSCAN_DIFFERENT (-1)
 
@@ -115,7 +107,6 @@ struct _GstOctBscan {
 
   /* Of the thread that pushes. */
   GstOctBscanEnface *enface;
-  GstOctBscanPad *enface_pad; /* the pad of its rows */
   GstOctBscanLines mean_lines, last_lines;
   GstBuffer *last_rows; /* (nullable): of last_lines */
   /* (nullable): for images in the memory of a batch; of outputs that have one

@@ -259,7 +259,6 @@ gst_oct_bscan_finalize (GObject *object)
   gst_clear_object (&self->parts[LINEAR]);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);
-  gst_clear_object (&self->enface_pad);
   g_mutex_clear (&self->engine_lock);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);
 }

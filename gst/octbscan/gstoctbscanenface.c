@@ -4,6 +4,7 @@
 #include "gstimagingmetadata.h"
 
 struct _GstOctBscanEnface {
+  GstPad *pad;  /* (nullable): of the rows */
   gfloat *rows; /* [height][width] */
   guint width, height;
   guint n_rows;
@@ -23,6 +24,7 @@ gst_oct_bscan_enface_free (GstOctBscanEnface *self)
 {
   if (!self)
     return;
+  gst_clear_object (&self->pad);
   g_free (self->rows);
   g_free (self);
 }
@@ -44,13 +46,16 @@ gst_oct_bscan_enface_is_new (GstOctBscanEnface *self)
 }
 
 ImkStatus
-gst_oct_bscan_enface_setup (GstOctBscanEnface *self, guint width, guint height,
-    guint *n_forgotten, ImkError *error)
+gst_oct_bscan_enface_setup (GstOctBscanEnface *self, GstPad *pad, guint width,
+    guint height, guint *n_forgotten, ImkError *error)
 {
-  *n_forgotten = 0;
-  if (width == self->width && height == self->height)
+  gboolean is_other = width != self->width || height != self->height;
+
+  *n_forgotten = is_other ? gst_oct_bscan_enface_reset (self) : 0;
+  if (gst_object_replace ((GstObject **) &self->pad, GST_OBJECT (pad)))
+    gst_oct_bscan_enface_reset (self);
+  if (!is_other)
     return IMK_OK;
-  *n_forgotten = gst_oct_bscan_enface_reset (self);
   g_free (self->rows);
   self->width = self->height = 0;
   self->rows = g_try_new0 (gfloat, (gsize) width * height);

@@ -13,10 +13,11 @@ typedef struct _GstOctBscanEnface GstOctBscanEnface;
 GstOctBscanEnface *gst_oct_bscan_enface_new (void);
 void gst_oct_bscan_enface_free (GstOctBscanEnface *self);
 
-/* For volumes of @height rows of @width A-scans. @n_forgotten: (out): rows of
- * another size, which are forgotten */
-ImkStatus gst_oct_bscan_enface_setup (GstOctBscanEnface *self, guint width,
-    guint height, guint *n_forgotten, ImkError *error);
+/* For volumes of @height rows of @width A-scans, for @pad; rows for another
+ * one, which was released, are forgotten. @n_forgotten: (out): rows of another
+ * size, which are forgotten, too */
+ImkStatus gst_oct_bscan_enface_setup (GstOctBscanEnface *self, GstPad *pad,
+    guint width, guint height, guint *n_forgotten, ImkError *error);
 
 /* Returns: TRUE before the first row since new () or reset () */
 gboolean gst_oct_bscan_enface_is_new (GstOctBscanEnface *self);

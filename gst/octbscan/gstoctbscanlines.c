@@ -32,7 +32,7 @@ lines_of (const GstOctBscan *self, const GstOctBscanWork *w, guint k)
           (gint) ((w->first_camera + before) % self->open.config.n_cameras),
       .backward =
           w->snapshot->config.bidirectional && (w->backward + k) % 2 != 0,
-      .shift = w->reports[k].track[GST_OCT_BSCAN_SHIFT],
+      .shift = w->reports[k].track.shift,
       .frame = w->frame,
       .n_missing = k == 0 ? w->n_missing : 0,
   };
@@ -63,14 +63,13 @@ gdouble
 gst_oct_bscan_shift (
     const GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
 {
-  const gfloat *track = w->reports[k].track;
+  const GstOctBscanReport *report = &w->reports[k];
 
   if (!has_lines (w))
     return 0;
   if (output == COMPLEX) /* with the fraction of a depth */
-    return track[GST_OCT_BSCAN_WEIGHT] > 0
-               ? (gdouble) track[GST_OCT_BSCAN_MEAN] -
-                     track[GST_OCT_BSCAN_PLACE]
+    return report->track.weight > 0
+               ? (gdouble) report->track.mean - report->track.place
                : 0;
   return w->n > 1 ? lines_of (self, w, k).shift : self->mean_lines.shift;
 }

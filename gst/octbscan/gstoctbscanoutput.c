@@ -115,13 +115,11 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   gboolean full;
   guint n_forgotten;
   ImkStatus status = gst_oct_bscan_enface_setup (self->enface,
+      GST_PAD (w->snapshot->pads[ENFACE]),
       (guint) w->snapshot->info[ENFACE].width / sizeof (gfloat),
       (guint) w->snapshot->volume.height, &n_forgotten, &error);
 
   gst_oct_bscan_warn_of_rows (self, n_forgotten, "its size changes");
-  if (gst_object_replace ((GstObject **) &self->enface_pad,
-          GST_OBJECT (w->snapshot->pads[ENFACE])))
-    gst_oct_bscan_enface_reset (self->enface); /* of one that was released */
   if (status != IMK_OK)
     return gst_oct_bscan_post_error (self, &error);
   /* an image is long in coming; a sink prerolls with less */

@@ -211,8 +211,8 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
       [SRC] = &job.db,
   };
 
-  *track = (ImkImage){report->track, sizeof (report->track),
-      G_N_ELEMENTS (report->track), 1, 1, IMK_TYPE_F32, location};
+  *track = (ImkImage){&report->track, sizeof (report->track),
+      sizeof (report->track) / sizeof (gfloat), 1, 1, IMK_TYPE_F32, location};
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i])
       *places[i] = &images[i];

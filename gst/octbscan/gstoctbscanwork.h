@@ -32,7 +32,10 @@ struct _GstOctBscanSnapshot {
 /* What a kernel tells of a B-scan, see ImkOctbscanJob; 0 where it does not. */
 typedef struct {
   guint32 is_wide, n_bad;
-  gfloat ends[4], track[4];
+  gfloat ends[4];
+  struct {
+    gfloat place, weight, mean, shift;
+  } track;
 } GstOctBscanReport;
 
 /* A B-scan in progress, or several of one buffer that are pushed as one
