@@ -9,7 +9,6 @@
 #include "core/cuda/cuda-cutter.h"
 #include "insarxcorr/insarxcorr-backend.h"
 #include "insarxcorr/cuda/insarxcorr-cuda.cuh"
-#include "insarxcorr/cuda/insarxcorr-cuda-stages.cuh"
 
 namespace insar
 {
@@ -35,7 +34,6 @@ struct Cuda {
   Fft patch_lines[N_SIDES], patch_columns[N_SIDES];
   Fft wide_lines[N_SIDES], wide_columns[N_SIDES];
   cudaEvent_t copied; /* host_items may be written again */
-  Stages *stages;     /* NULL but for benchmarks */
   cudaStream_t uploads[N_SIDES];
 };
 
