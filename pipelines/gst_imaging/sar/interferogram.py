@@ -23,14 +23,8 @@ def raster_paths(options, this):
     return {**paths, "interferogram": this.made.path("interferogram.cf32")} if options.interferogram else paths
 
 
-def resampling(options, reference, fit, offsets=()):
-    """Returns: the words of slcresample. fit: file; offsets: properties of offsets that are no plane"""
-    return ["slcresample", "fit-location=" + fit, *offsets, f"width={reference.width}", f"height={reference.height}",
-            f"taps={options.taps}", "!"]
-
-
 def form(options, images, resample, this, more=()):
-    """images: reference and secondary; resample: words of resampling(), none where the secondary is in the geometry of the
+    """images: reference and secondary; resample: words of warp.resampling(), none where the secondary is in the geometry of the
     reference; this: the Work; more: properties of insarform. Returns: the summary of insarform."""
     (reference, secondary), made = images, this.made
     words = [*reference.source, "!", "i.reference", *secondary.source, "!", *resample, "tee", "name=t", "!",
