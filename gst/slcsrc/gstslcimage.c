@@ -213,35 +213,16 @@ gst_slc_image_open_raw (
 
 /* --- GMTSAR's ------------------------------------------------------------- */
 
-static void
-take_prm_error (const GError *found, GError **error)
-{
-  GQuark domain = GST_STREAM_ERROR;
-  gint code = GST_STREAM_ERROR_FORMAT;
-
-  if (found->code == GST_INSAR_PRM_ERROR_NOT_FOUND) {
-    domain = GST_RESOURCE_ERROR;
-    code = GST_RESOURCE_ERROR_NOT_FOUND;
-  } else if (found->code == GST_INSAR_PRM_ERROR_READ) {
-    domain = GST_RESOURCE_ERROR;
-    code = GST_RESOURCE_ERROR_OPEN_READ;
-  }
-  g_set_error_literal (error, domain, code, found->message);
-}
-
 GstSlcImage *
 gst_slc_image_open_prm (
     const gchar *location, GstSlcFormat format, GError **error)
 {
-  g_autoptr (GError) found = NULL;
-  g_autoptr (GstInsarPrm) prm = gst_insar_prm_load (location, &found);
+  g_autoptr (GstInsarPrm) prm = gst_insar_prm_load (location, error);
   g_autofree gchar *path = prm ? gst_insar_prm_find_slc (prm) : NULL;
   GstSlcImage *self;
 
-  if (!prm) {
-    take_prm_error (found, error);
+  if (!prm)
     return NULL;
-  }
   self = g_new0 (GstSlcImage, 1);
   self->format = format == GST_SLC_FORMAT_AUTO ? GST_SLC_FORMAT_CI16 : format;
   self->width = prm->width;
