@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "files/gstimagingfile.h"
+#include "gstinsarslc.h"
 
 #ifdef HAVE_GDAL
 #include "gstinsargdal.h"
@@ -13,7 +14,8 @@
 
 struct _GstInsarRaster {
   gchar *location, *settings_hash;
-  GstInsarRasterInfo info;
+  GstInsarRasterInfo info; /* without the caps */
+  GstInsarSpacing spacing;
   GstInsarPlace place;
   gboolean is_placed; /* the image has a place on the ground */
   GstImagingSaver *saver;
@@ -89,7 +91,7 @@ static void
 set_cards (const GstInsarRaster *self, const GstInsarGrid *grid, SetCard set,
     gpointer data)
 {
-  const GstInsarSpacing *s = &self->info.spacing;
+  const GstInsarSpacing *s = &self->spacing;
 
   set (data, "software", "gst-imaging " PACKAGE_VERSION, 0);
   set (data, "element", self->info.element, 0);
@@ -588,19 +590,11 @@ drop_tiff (GstInsarRaster *self)
 
 /* --- rasters -------------------------------------------------------------- */
 
-static void
-copy_place (GstInsarPlace *to, const GstInsarPlace *from)
-{
-  *to = *from;
-  to->crs = g_strdup (from->crs);
-  if (from->points)
-    to->points = g_array_copy (from->points);
-}
-
 GstInsarRaster *
 gst_insar_raster_new (
     const gchar *location, const GstInsarRasterInfo *info, GError **error)
 {
+  GstInsarSlcInfo image;
   GstInsarRaster *self;
 
   if (!gst_insar_raster_check_name (location, error) ||
@@ -612,8 +606,10 @@ gst_insar_raster_new (
   self->location = g_strdup (location);
   self->settings_hash = g_strdup (info->settings_hash);
   self->info = *info;
-  self->is_placed = info->place->has_transform || info->place->points;
-  copy_place (&self->place, info->place);
+  gst_insar_slc_info_from_caps (&image, info->image);
+  self->spacing = image.spacing;
+  gst_insar_place_from_caps (&self->place, info->image);
+  self->is_placed = self->place.has_transform || self->place.points;
   self->saver = gst_imaging_saver_new (location, error);
   if (self->saver && (!is_tiff (location) || open_tiff (self, error)))
     return self;

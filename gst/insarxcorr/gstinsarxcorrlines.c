@@ -362,12 +362,6 @@ rewind_side (GstElement *element, guint side)
 /* --- output --------------------------------------------------------------- */
 
 static void
-push_event (GstElement *element, GstEvent *event)
-{
-  gst_imaging_src_pads_event (GST_INSAR_XCORR (element)->base.outputs, event);
-}
-
-static void
 push_end (GstElement *element, GstEvent *eos, gboolean complete)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
@@ -385,7 +379,5 @@ const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {
     .is_working = is_working,
     .cancel = cancel,
     .rewind = rewind_side,
-    .push_flush = push_event,
-    .push_event = push_event,
     .push_end = push_end,
 };
