@@ -158,7 +158,7 @@ form_cells (GstInsarForm *self, ImkError *error)
     phase = gst_insar_form_flat_lines (
         self->flat, imk_insarform_pushed (self->kernel), n);
   if (n > 0)
-    status = imk_insarform_push_flat (
+    status = imk_insarform_push (
         self->kernel, &a, &b, self->flat ? &phase : NULL, error);
   drop_lines (ref, n);
   drop_lines (sec, n);

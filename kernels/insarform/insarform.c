@@ -364,7 +364,7 @@ check_lines (const ImkInsarform *self, const ImkImage *reference,
 }
 
 ImkStatus
-imk_insarform_push_flat (ImkInsarform *self, const ImkImage *reference,
+imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
     const ImkImage *secondary, const ImkImage *phase, ImkError *error)
 {
   ImkStatus status = check_lines (self, reference, secondary, phase, error);
@@ -378,13 +378,6 @@ imk_insarform_push_flat (ImkInsarform *self, const ImkImage *reference,
     pass_lines (self, reference, secondary, phase);
   advance (self);
   return IMK_OK;
-}
-
-ImkStatus
-imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
-    const ImkImage *secondary, ImkError *error)
-{
-  return imk_insarform_push_flat (self, reference, secondary, NULL, error);
 }
 
 /* --- rows ----------------------------------------------------------------- */
