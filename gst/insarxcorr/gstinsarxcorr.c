@@ -312,7 +312,6 @@ gst_insar_xcorr_finalize (GObject *object)
   g_object_unref (self->src);
   g_clear_pointer (&self->others, g_array_unref);
   gst_insar_pair_clear (&self->pair);
-  g_free (self->settings_hash);
   G_OBJECT_CLASS (gst_insar_xcorr_parent_class)->finalize (object);
 }
 

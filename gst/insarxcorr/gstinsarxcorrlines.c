@@ -19,10 +19,6 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
       "percent", "percent", "1", "px2", "px2", "px2", "1", "flags"};
   static const gchar *const indices[] = {"column"};
 
-  if (imk_insarxcorr_row (self->kernel) == 0) {
-    g_clear_pointer (&self->settings_hash, g_free);
-    g_object_get (self, "settings-hash", &self->settings_hash, NULL);
-  }
   *result = (GstImagingResult){
       .id = "insar-offsets-v2",
       .fields = fields,
@@ -38,7 +34,7 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
       .origin = {.element = "insarxcorr",
           .backend = gst_imaging_engine_is_on_cuda (self->base.engine) ? "cuda"
                                                                        : "cpu",
-          .settings_hash = self->settings_hash},
+          .settings_hash = gst_imaging_settings_hash (self->base.settings)},
   };
 }
 
