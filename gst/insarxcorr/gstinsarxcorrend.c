@@ -295,14 +295,6 @@ open_file (GstInsarEnd *self)
 static void
 write_file (GstInsarEnd *self, const gdouble *values)
 {
-  const gdouble *right = values + (self->config.nx - 1) * N_FIELDS;
-
-  if (self->row == 0) {
-    self->first[0] = values[IMK_INSARXCORR_X];
-    self->first[1] = values[IMK_INSARXCORR_Y];
-  }
-  self->last[0] = right[IMK_INSARXCORR_X];
-  self->last[1] = right[IMK_INSARXCORR_Y];
   for (guint i = 0; i < self->config.nx; i++)
     put_pixel (self->file_row + i, self->config.nx, values + i * N_FIELDS);
   if (!gst_insar_raster_write (self->file, self->file_row, &self->file_error))
@@ -335,6 +327,21 @@ finish_file (GstInsarEnd *self)
 
 /* --- a row ---------------------------------------------------------------- */
 
+static void
+extend_grid (GstInsarEnd *self, const gdouble *values)
+{
+  const gdouble *right = values + (self->config.nx - 1) * N_FIELDS;
+
+  if (self->row == 0) {
+    self->first[0] = values[IMK_INSARXCORR_X];
+    self->first[1] = values[IMK_INSARXCORR_Y];
+  }
+  self->last[0] = right[IMK_INSARXCORR_X];
+  self->last[1] = right[IMK_INSARXCORR_Y];
+  self->origin.grid_width = self->last[0] - self->first[0];
+  self->origin.grid_height = self->last[1] - self->first[1];
+}
+
 gboolean
 gst_insar_end_take_row (
     GstInsarEnd *self, const gdouble *values, gdouble threshold)
@@ -353,6 +360,7 @@ gst_insar_end_take_row (
   }
   if (self->row == 0 && !open_file (self))
     return FALSE;
+  extend_grid (self, values);
   if (self->file)
     write_file (self, values);
   for (guint i = 0; i < self->config.nx; i++, values += N_FIELDS) {
