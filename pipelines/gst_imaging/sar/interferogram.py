@@ -7,6 +7,7 @@ from .. import library
 from ..command import NOT_WRITTEN, Failure
 from ..report import pictures
 from . import saturation
+from .messages import Messages
 from .prm import read_prm, write_prm, write_vrt
 
 RASTERS = "coherence", "amplitude", "phase"
@@ -34,17 +35,8 @@ def form(options, images, resample, this, more=()):
     words += [f"{name}-location={path}" for name, path in rasters.items()]
     if options.slc:
         words += ["t.", "!", "queue", "!", "filesink", f"location={made.path('secondary.SLC')}"]
-    summary, rows = {}, [0, 1]
-
-    def take(structure):
-        if structure.get_name() == "insarform-summary":
-            names = map(structure.nth_field_name, range(structure.n_fields()))
-            summary.update((name, structure.get_value(name)) for name in names)
-        elif structure.get_name() == "insarform-progress":
-            rows[:] = structure.get_value("rows"), structure.get_value("of")
-
-    shares = []
-    made.play(words, "lines", reference.height, take, lambda _pipeline: rows[0] / rows[1],
+    told, shares = Messages("insarform", "insarform-summary"), []
+    made.play(words, "lines", reference.height, told.take, told.count,
               prepare=lambda pipeline: shares.extend(saturation.watch(pipeline, images)))
     saturation.tell(shares, made.report, made.warn)
     for path in rasters.values():
@@ -52,7 +44,7 @@ def form(options, images, resample, this, more=()):
             raise Failure(NOT_WRITTEN, f'"{os.path.basename(path)}" could not be written.')
     if options.slc:
         describe(reference, secondary, made)
-    return summary
+    return told.found
 
 
 def describe(reference, secondary, made):

@@ -5,6 +5,8 @@ import os
 
 from .. import library, play
 from ..progress import Progress
+from .field import places_of, read_table
+from .messages import Messages
 
 PASSES = (32, 16), (16, 8), (16, 8)  # template, and samples from patch to patch
 SEARCH = 8, 4, 4  # samples
@@ -145,18 +147,9 @@ def measure(images, resample, properties, folder, progress):
         "insarxcorr", "name=x", "mode=precise", "grid=step", "use-shift=false", "fit-range=0", "fit-azimuth=0", *properties,
         "x.src", "!", "queue", "!", "text/csv", "!", "filesink", "location=" + table,
         "x.rasters", "!", "queue", "!", "filesink", "location=" + planes])
-    rows = [0, 1]
-
-    def tell(structure):
-        if structure.get_name() == "insarxcorr-progress":
-            rows[:] = structure.get_value("rows"), structure.get_value("of")
-
-    play.play(pipeline, None, tell, progress, lambda _: rows[0] / rows[1])
-    with open(table, encoding="ascii") as file:
-        names = next(file).rstrip().split(",")
-        x, y = names.index("x"), names.index("y")
-        places = [(float(row[x]), float(row[y])) for row in (line.split(",") for line in file)]
-    return np.fromfile(planes, "<f4").reshape(8, rows[1], -1), sorted({p[0] for p in places}), sorted({p[1] for p in places})
+    told = Messages("insarxcorr")
+    play.play(pipeline, None, told.take, progress, told.count)
+    return np.fromfile(planes, "<f4").reshape(8, told.rows[1], -1), *places_of(read_table(table))
 
 
 def find_field(images, fit, taps, this):
