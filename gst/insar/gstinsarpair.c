@@ -40,7 +40,7 @@ deliver_events (GstInsarPair *self)
 
   while (self->has_started && (event = g_queue_pop_head (&self->events))) {
     g_mutex_unlock (&self->lock);
-    self->funcs->push_event (self->element, event);
+    gst_imaging_src_pads_event (self->outputs, event);
     gst_event_unref (event);
     g_mutex_lock (&self->lock);
   }
@@ -154,6 +154,24 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 
 /* --- events --------------------------------------------------------------- */
 
+/* Returns: whether both images have samples of one type; FALSE after an error
+ * has been posted */
+static gboolean
+check_types (GstInsarPair *self)
+{
+  ImkType reference = self->sides[GST_INSAR_REFERENCE].info.type;
+  ImkType secondary = self->sides[GST_INSAR_SECONDARY].info.type;
+
+  if (reference == secondary)
+    return TRUE;
+  GST_ELEMENT_ERROR (self->element, STREAM, FORMAT,
+      ("The reference has samples of %s and the secondary of %s; both must be "
+       "the same.",
+          imk_type_name (reference), imk_type_name (secondary)),
+      (NULL));
+  return FALSE;
+}
+
 /* Under the lock. Returns: FALSE after an error has been posted */
 static gboolean
 take_caps (GstInsarPair *self, guint side, GstCaps *caps)
@@ -166,19 +184,24 @@ take_caps (GstInsarPair *self, guint side, GstCaps *caps)
     return FALSE; /* refused caps are sent again with each buffer; an error has
                      been posted */
   if (s->caps && (s->n_lines > 0 || other->n_lines > 0)) {
-    gst_insar_slc_post_another (self->element, s->pad);
+    GST_ELEMENT_ERROR (self->element, STREAM, FORMAT,
+        ("Another image arrived on the pad %s in the middle of a run; stop the "
+         "pipeline before.",
+            GST_PAD_NAME (s->pad)),
+        (NULL));
     return FALSE;
   }
   gst_caps_replace (&s->caps, caps);
   gst_insar_slc_info_from_caps (&s->info, caps);
   if (!other->caps) {
-    gst_insar_slc_check_linked (self->element, other->pad);
+    if (!gst_pad_is_linked (other->pad))
+      GST_ELEMENT_WARNING (self->element, CORE, PAD,
+          ("Nothing is linked to the pad %s; the element waits for its lines.",
+              GST_PAD_NAME (other->pad)),
+          (NULL));
     return TRUE;
   }
-  if (gst_insar_slc_check_types (self->element,
-          &self->sides[GST_INSAR_REFERENCE].info,
-          &self->sides[GST_INSAR_SECONDARY].info) &&
-      self->funcs->open (self->element, side))
+  if (check_types (self) && self->funcs->open (self->element, side))
     return TRUE;
   gst_clear_caps (&s->caps); /* they come again after a flush */
   return FALSE;
@@ -216,7 +239,7 @@ static void
 push_event (GstInsarPair *self, GstEvent *event)
 {
   if (!GST_EVENT_IS_SERIALIZED (event)) {
-    self->funcs->push_event (self->element, event);
+    gst_imaging_src_pads_event (self->outputs, event);
     return;
   }
   g_mutex_lock (&self->lock);
@@ -297,7 +320,7 @@ static void
 push_flush (GstInsarPair *self, GstEvent *event)
 {
   g_mutex_lock (&self->flush_lock);
-  self->funcs->push_flush (self->element, event);
+  gst_imaging_src_pads_event (self->outputs, event);
   g_mutex_unlock (&self->flush_lock);
 }
 
@@ -344,8 +367,10 @@ stop_flush (GstInsarPair *self, guint side, GstEvent *event)
   g_mutex_unlock (&self->lock);
 }
 
-gboolean
-gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event)
+/* The output has the stream-start of the reference and a segment of its own;
+ * other events are passed on. */
+static gboolean
+take_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   GstInsarPair *self = gst_pad_get_element_private (pad);
   guint side = side_of (self, pad);
@@ -424,18 +449,30 @@ gst_insar_pair_src_event (GstInsarPair *self, GstPad *pad, GstEvent *event)
 /* --- from the element ----------------------------------------------------- */
 
 void
-gst_insar_pair_init (GstInsarPair *self, GstElement *element,
-    GstImagingEngine *engine, const GstInsarPairFuncs *funcs)
+gst_insar_pair_init (GstInsarPair *self, GstImagingElement *base,
+    GstStaticPadTemplate *reference, GstStaticPadTemplate *secondary,
+    const GstInsarPairFuncs *funcs)
 {
   *self = (GstInsarPair){
-      .element = element,
-      .engine = engine,
+      .element = GST_ELEMENT (base),
+      .engine = base->engine,
+      .outputs = base->outputs,
       .funcs = funcs,
   };
   g_queue_init (&self->events);
   g_mutex_init (&self->lock);
   g_mutex_init (&self->flush_lock);
   g_cond_init (&self->changed);
+  for (guint s = 0; s < GST_INSAR_N_SIDES; s++) {
+    GstPad *pad = gst_imaging_element_add_pad (
+        base, s == GST_INSAR_REFERENCE ? reference : secondary);
+
+    gst_pad_set_element_private (pad, self);
+    gst_pad_set_activatemode_function (pad, activate);
+    gst_pad_set_chain_function (pad, chain);
+    gst_pad_set_event_function (pad, take_event);
+    self->sides[s].pad = pad;
+  }
 }
 
 void
@@ -444,22 +481,6 @@ gst_insar_pair_clear (GstInsarPair *self)
   g_mutex_clear (&self->lock);
   g_mutex_clear (&self->flush_lock);
   g_cond_clear (&self->changed);
-}
-
-GstPad *
-gst_insar_pair_add_pad (
-    GstInsarPair *self, guint side, GstStaticPadTemplate *template)
-{
-  GstPad *pad =
-      gst_pad_new_from_static_template (template, template->name_template);
-
-  gst_pad_set_element_private (pad, self);
-  gst_pad_set_activatemode_function (pad, activate);
-  gst_pad_set_chain_function (pad, chain);
-  gst_pad_set_event_function (pad, gst_insar_pair_event);
-  self->sides[side].pad = pad;
-  gst_element_add_pad (self->element, pad);
-  return pad;
 }
 
 void

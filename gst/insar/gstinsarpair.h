@@ -4,8 +4,7 @@
  * for is the element's. */
 #pragma once
 
-#include "gstimagingengine.h"
-#include "gstimagingsettings.h"
+#include "gstimagingelement.h"
 #include "gstinsarslc.h"
 
 G_BEGIN_DECLS
@@ -29,11 +28,6 @@ typedef struct {
   void (*cancel) (GstElement *element, gboolean cancel);
   /* Restart with the first line of @side; no thread works. */
   void (*rewind) (GstElement *element, guint side);
-  /* Without the lock: sends @event, a flush, to all source pads. */
-  void (*push_flush) (GstElement *element, GstEvent *event);
-  /* Called by the busy thread, without the lock: hands @event to all source
-   * pads. */
-  void (*push_event) (GstElement *element, GstEvent *event);
   /* Called by the busy thread, without the lock: sends @eos to all source pads,
    * and the last output before it when the inputs are @complete. */
   void (*push_end) (GstElement *element, GstEvent *eos, gboolean complete);
@@ -52,6 +46,7 @@ typedef struct {
 typedef struct {
   GstElement *element;
   GstImagingEngine *engine;
+  GstImagingSrcPads *outputs; /* of the element, as the engine */
   const GstInsarPairFuncs *funcs;
 
   /* Under the lock. All waiting threads wait for @changed. */
@@ -69,18 +64,12 @@ typedef struct {
   GMutex flush_lock; /* while a flush goes out */
 } GstInsarPair;
 
-/* @element: the owner, not referenced, as its @engine; @funcs: static */
-void gst_insar_pair_init (GstInsarPair *self, GstElement *element,
-    GstImagingEngine *engine, const GstInsarPairFuncs *funcs);
+/* @base: the owner, not referenced, with its outputs; it gets the two pads.
+ * @funcs: static */
+void gst_insar_pair_init (GstInsarPair *self, GstImagingElement *base,
+    GstStaticPadTemplate *reference, GstStaticPadTemplate *secondary,
+    const GstInsarPairFuncs *funcs);
 void gst_insar_pair_clear (GstInsarPair *self);
-
-/* Returns: (transfer none): the pad of @side, which the element has now */
-GstPad *gst_insar_pair_add_pad (
-    GstInsarPair *self, guint side, GstStaticPadTemplate *template);
-
-/* The event function of both pads. The output has the stream-start of the
- * reference and a segment of its own; other events are passed on. */
-gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 
 /* What the event function of each source pad does. A seek is for both images:
  * both restart, or it is refused. */

@@ -30,8 +30,7 @@ is_array (const gchar *location)
 }
 
 static gboolean
-load_array (
-    GstInsarPlane *self, const gchar *location, guint band, ImkError *error)
+load_array (GstInsarPlane *self, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
   g_autoptr (GstImagingNdArray) array =
@@ -45,21 +44,20 @@ load_array (
     return FALSE;
   }
   if (array->n_dims < 2 || array->n_dims > 3 || array->n_values == 0 ||
-      array->dims[0] > G_MAXINT || array->dims[1] > G_MAXINT ||
-      band > n_bands) {
+      array->dims[0] > G_MAXINT || array->dims[1] > G_MAXINT) {
     g_autofree gchar *found = gst_imaging_nd_array_describe (array);
 
     imk_error_set (error, IMK_ERROR_FILE,
-        "\"%s\" is %s; expected is [lines, columns] or [lines, columns, %u or "
+        "\"%s\" is %s; expected is [lines, columns] or [lines, columns, 1 or "
         "more].",
-        array->name, found, band);
+        array->name, found);
     return FALSE;
   }
   self->height = (guint) array->dims[0];
   self->width = (guint) array->dims[1];
   self->values = g_new (gfloat, (gsize) self->width * self->height);
   for (gsize i = 0; i < (gsize) self->width * self->height; i++)
-    self->values[i] = (gfloat) values[i * n_bands + band - 1];
+    self->values[i] = (gfloat) values[i * n_bands];
   return TRUE;
 }
 
@@ -111,16 +109,15 @@ clear_no_data (
 }
 
 static gboolean
-read_band (
-    GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset, guint band)
+read_band (GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset)
 {
   GDALRasterBandH from;
 
-  if ((int) band > gdal->n_bands (dataset) ||
+  if (gdal->n_bands (dataset) < 1 ||
       (gsize) gdal->width (dataset) * (gsize) gdal->height (dataset) >
           MAX_PIXELS)
     return FALSE;
-  from = gdal->band (dataset, (int) band);
+  from = gdal->band (dataset, 1);
   self->width = (guint) gdal->width (dataset);
   self->height = (guint) gdal->height (dataset);
   self->values = g_try_new (gfloat, (gsize) self->width * self->height);
@@ -134,8 +131,7 @@ read_band (
 }
 
 static gboolean
-load_raster (
-    GstInsarPlane *self, const gchar *location, guint band, ImkError *error)
+load_raster (GstInsarPlane *self, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) missing = NULL;
   const GstInsarGdal *gdal = gst_insar_gdal_get (
@@ -154,7 +150,7 @@ load_raster (
       location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
   if (dataset) {
     on_map = is_map (gdal, dataset);
-    ok = !on_map && read_band (self, gdal, dataset, band);
+    ok = !on_map && read_band (self, gdal, dataset);
     gdal->close (dataset);
   }
   why = gst_imaging_file_escape (gdal->error_message ());
@@ -166,16 +162,15 @@ load_raster (
         self->name);
   else if (!ok)
     imk_error_set (error, IMK_ERROR_FILE,
-        "\"%s\" has no band %u of numbers that GDAL reads into memory (%s).",
-        self->name, band, why);
+        "\"%s\" has no band 1 of numbers that GDAL reads into memory (%s).",
+        self->name, why);
   return ok;
 }
 
 #else
 
 static gboolean
-load_raster (
-    GstInsarPlane *self, const gchar *location, guint band, ImkError *error)
+load_raster (GstInsarPlane *self, const gchar *location, ImkError *error)
 {
   imk_error_set (error, IMK_ERROR_FILE,
       "\"%s\" is no array, and this build has no GDAL, which reads other "
@@ -187,13 +182,13 @@ load_raster (
 #endif
 
 GstInsarPlane *
-gst_insar_plane_load (const gchar *location, guint band, ImkError *error)
+gst_insar_plane_load (const gchar *location, ImkError *error)
 {
   GstInsarPlane *self = g_new0 (GstInsarPlane, 1);
 
   self->name = gst_imaging_file_name (location);
-  if (is_array (location) ? load_array (self, location, band, error)
-                          : load_raster (self, location, band, error))
+  if (is_array (location) ? load_array (self, location, error)
+                          : load_raster (self, location, error))
     return self;
   gst_insar_plane_free (self);
   return NULL;

@@ -26,10 +26,9 @@ typedef struct {
   gfloat *values;
 } GstInsarPlane;
 
-/* @band: from 1; of an array the last axis of three
+/* Of several bands, the last axis of an array of three, the first is read.
  * Returns: (transfer full) (nullable): %NULL with @error set */
-GstInsarPlane *gst_insar_plane_load (
-    const gchar *location, guint band, ImkError *error);
+GstInsarPlane *gst_insar_plane_load (const gchar *location, ImkError *error);
 
 /* @self may be NULL. */
 void gst_insar_plane_free (GstInsarPlane *self);

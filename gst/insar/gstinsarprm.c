@@ -12,12 +12,6 @@
 #define MAX_HEIGHT (1 << 30)
 #define MAX_SHIFT 1000000
 
-GQuark
-gst_insar_prm_error_quark (void)
-{
-  return g_quark_from_static_string ("gst-imaging-prm-error-quark");
-}
-
 /* --- one line after the other --------------------------------------------- */
 
 #define BLANKS " \t\r\f\v"
@@ -85,7 +79,7 @@ find_number (const gchar *name, const gchar *text, const Number *number,
   if (!value && number->old_key)
     value = gst_insar_prm_find_text (text, number->old_key);
   if (!value && number->needed) {
-    g_set_error (error, GST_INSAR_PRM_ERROR, GST_INSAR_PRM_ERROR_FORMAT,
+    g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
         "\"%s\" has no line \"%s = ...\", which is needed.", name, number->key);
     return FALSE;
   }
@@ -100,7 +94,7 @@ find_number (const gchar *name, const gchar *text, const Number *number,
       *result <= number->most)
     return TRUE;
   shown = gst_imaging_file_quote (value, -1);
-  g_set_error (error, GST_INSAR_PRM_ERROR, GST_INSAR_PRM_ERROR_FORMAT,
+  g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "\"%s\" says %s = %s; expected is a number from %.10g to %.10g.", name,
       number->key, shown, number->least, number->most);
   return FALSE;
@@ -124,7 +118,7 @@ read_size (GstInsarPrm *prm, const gchar *text, GError **error)
       !find_number (prm->name, text, &lines, &h, error))
     return FALSE;
   if (n * h > MAX_HEIGHT) {
-    g_set_error (error, GST_INSAR_PRM_ERROR, GST_INSAR_PRM_ERROR_FORMAT,
+    g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
         "\"%s\" says num_patches = %.0f and num_valid_az = %.0f; an image can "
         "have %d lines at most.",
         prm->name, n, h, MAX_HEIGHT);
@@ -162,7 +156,7 @@ read_shifts (GstInsarPrm *prm, const gchar *text, GError **error)
 static gchar *
 refuse_text (const gchar *name, GError **error)
 {
-  g_set_error (error, GST_INSAR_PRM_ERROR, GST_INSAR_PRM_ERROR_FORMAT,
+  g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "\"%s\" is no PRM file: expected is text of lines \"key = value\".",
       name);
   return NULL;
@@ -250,7 +244,7 @@ gst_insar_prm_parse (
   prm->slc_file = gst_insar_prm_find_text (copy, "SLC_file");
   prm->slc_line = find_line (copy, "SLC_file");
   if (!prm->slc_file || !g_utf8_validate (prm->slc_file, -1, NULL)) {
-    g_set_error (error, GST_INSAR_PRM_ERROR, GST_INSAR_PRM_ERROR_FORMAT,
+    g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
         "\"%s\" has no line \"SLC_file = ...\", which every PRM file of an SLC "
         "has.",
         name);
@@ -275,10 +269,10 @@ load_text (const gchar *location, gsize *size, GError **error)
   /* an image may be larger than memory */
   if (cause->code == GST_IMAGING_FILE_ERROR_SIZE)
     return refuse_text (location, error);
-  g_set_error_literal (error, GST_INSAR_PRM_ERROR,
+  g_set_error_literal (error, GST_RESOURCE_ERROR,
       cause->code == GST_IMAGING_FILE_ERROR_NOT_FOUND
-          ? GST_INSAR_PRM_ERROR_NOT_FOUND
-          : GST_INSAR_PRM_ERROR_READ,
+          ? GST_RESOURCE_ERROR_NOT_FOUND
+          : GST_RESOURCE_ERROR_OPEN_READ,
       cause->message);
   return NULL;
 }

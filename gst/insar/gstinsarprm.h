@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <glib-object.h>
+#include <gst/gst.h>
 
 #include "gstimaging-prelude.h"
 
 G_BEGIN_DECLS
-
-/**
- * GST_INSAR_PRM_ERROR: (skip)
- *
- * Domain of the errors of the PRM reader; the codes are #GstInsarPrmError.
- * Every message is a sentence for the user that names the file, what was found
- * in it and what is expected.
- */
-#define GST_INSAR_PRM_ERROR (gst_insar_prm_error_quark ())
-GQuark gst_insar_prm_error_quark (void);
-
-/**
- * GstInsarPrmError:
- * @GST_INSAR_PRM_ERROR_NOT_FOUND: there is no such file
- * @GST_INSAR_PRM_ERROR_READ: the file cannot be opened or read
- * @GST_INSAR_PRM_ERROR_FORMAT: the file lacks a key, or a value is none
- */
-typedef enum {
-  GST_INSAR_PRM_ERROR_NOT_FOUND,
-  GST_INSAR_PRM_ERROR_READ,
-  GST_INSAR_PRM_ERROR_FORMAT,
-} GstInsarPrmError;
 
 /**
  * GstInsarSpacing:
@@ -76,6 +54,7 @@ typedef struct {
 /**
  * gst_insar_prm_load: (skip)
  * @location: (type filename): path of a PRM file
+ * @error: GST_RESOURCE_ERROR or GST_STREAM_ERROR, with a sentence for the user
  *
  * Returns: (transfer full): what it says, to be given to
  *   gst_insar_prm_free(); %NULL with @error set

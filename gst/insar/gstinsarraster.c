@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "files/gstimagingfile.h"
+#include "gstinsarslc.h"
 
 #ifdef HAVE_GDAL
 #include "gstinsargdal.h"
@@ -13,7 +14,8 @@
 
 struct _GstInsarRaster {
   gchar *location, *settings_hash;
-  GstInsarRasterInfo info;
+  GstInsarRasterInfo info; /* without the caps */
+  GstInsarSpacing spacing;
   GstInsarPlace place;
   gboolean is_placed; /* the image has a place on the ground */
   GstImagingSaver *saver;
@@ -58,29 +60,37 @@ gst_insar_raster_check_name (const gchar *location, GError **error)
 
 /* --- what describes the numbers ------------------------------------------- */
 
-/* @set: gets each card, a key and its value */
-typedef void (*SetCard) (
-    gpointer data, const gchar *key, const gchar *value, gdouble number);
+/* Gets each card, a key and its value. */
+typedef void (*SetCard) (gpointer data, const gchar *key, const gchar *value);
+
+/* Returns: (transfer full) */
+static gchar *
+text_of (gdouble number)
+{
+  GString *text = g_string_new (NULL);
+
+  gst_insar_place_append_number (text, "", number);
+  return g_string_free (text, FALSE);
+}
 
 static void
 set_axis (const gchar *name, guint i, gdouble spacing, gdouble first,
     const GstInsarGrid *grid, SetCard set, gpointer data)
 {
-  const gchar *unit = spacing > 0 ? "m" : "pixel";
   gdouble step = spacing > 0 ? spacing : 1;
-  const gchar *fields[] = {"name", "unit", "step", "origin"};
   /* the first sample is at 0, in the middle of its pixel */
   gdouble middle = grid->origin[i] + (grid->step[i] - 1) / 2;
+  g_autofree gchar *spaced = text_of (step * grid->step[i]);
+  g_autofree gchar *origin =
+      text_of ((spacing > 0 ? first : 0) + step * middle);
+  const gchar *const cards[][2] = {{"name", name},
+      {"unit", spacing > 0 ? "m" : "pixel"}, {"step", spaced},
+      {"origin", origin}};
 
-  for (guint f = 0; f < G_N_ELEMENTS (fields); f++) {
-    g_autofree gchar *key = g_strdup_printf ("axis-%u-%s", i, fields[f]);
+  for (guint f = 0; f < G_N_ELEMENTS (cards); f++) {
+    g_autofree gchar *key = g_strdup_printf ("axis-%u-%s", i, cards[f][0]);
 
-    set (data, key,
-        f == 0   ? name
-        : f == 1 ? unit
-                 : NULL,
-        f == 2 ? step * grid->step[i]
-               : (spacing > 0 ? first : 0) + step * middle);
+    set (data, key, cards[f][1]);
   }
 }
 
@@ -89,16 +99,15 @@ static void
 set_cards (const GstInsarRaster *self, const GstInsarGrid *grid, SetCard set,
     gpointer data)
 {
-  const GstInsarSpacing *s = &self->info.spacing;
+  const GstInsarSpacing *s = &self->spacing;
 
-  set (data, "software", "gst-imaging " PACKAGE_VERSION, 0);
-  set (data, "element", self->info.element, 0);
+  set (data, "software", "gst-imaging " PACKAGE_VERSION);
+  set (data, "element", self->info.element);
   if (self->settings_hash)
-    set (data, "settings-hash", self->settings_hash, 0);
+    set (data, "settings-hash", self->settings_hash);
   if (!self->is_placed)
     set (data, "coordinates",
-        "radar: column (slant range) and line (azimuth) of the reference image",
-        0);
+        "radar: column (slant range) and line (azimuth) of the reference image");
   set_axis ("slant range", 0, s->range, s->near_range, grid, set, data);
   set_axis ("azimuth", 1, s->azimuth, 0, grid, set, data);
 }
@@ -132,17 +141,11 @@ save_text (const GString *text, const gchar *location, const gchar *suffix,
 /* --- ENVI's header -------------------------------------------------------- */
 
 static void
-set_envi_card (
-    gpointer data, const gchar *key, const gchar *value, gdouble number)
+set_envi_card (gpointer data, const gchar *key, const gchar *value)
 {
   g_autofree gchar *name = g_strdelimit (g_strdup (key), "-", ' ');
 
-  g_string_append_printf (data, "%s = ", name);
-  if (value)
-    g_string_append (data, value);
-  else
-    gst_insar_place_append_number (data, "", number);
-  g_string_append_c (data, '\n');
+  g_string_append_printf (data, "%s = %s\n", name, value);
 }
 
 static gboolean
@@ -306,17 +309,12 @@ append_element (GString *text, const gchar *format, const gchar *content)
 }
 
 static void
-set_vrt_card (
-    gpointer data, const gchar *key, const gchar *value, gdouble number)
+set_vrt_card (gpointer data, const gchar *key, const gchar *value)
 {
-  GString *digits = g_string_new (NULL);
-  g_autofree gchar *line = NULL;
+  g_autofree gchar *line =
+      g_markup_printf_escaped ("    <MDI key=\"%s\">%s</MDI>\n", key, value);
 
-  gst_insar_place_append_number (digits, "", number);
-  line = g_markup_printf_escaped (
-      "    <MDI key=\"%s\">%s</MDI>\n", key, value ? value : digits->str);
   g_string_append (data, line);
-  g_string_free (digits, TRUE);
 }
 
 static void
@@ -479,16 +477,11 @@ typedef struct {
 } Cards;
 
 static void
-set_tiff_card (
-    gpointer data, const gchar *key, const gchar *value, gdouble number)
+set_tiff_card (gpointer data, const gchar *key, const gchar *value)
 {
   Cards *cards = data;
-  GString *digits = g_string_new (NULL);
 
-  gst_insar_place_append_number (digits, "", number);
-  cards->gdal->set_metadata (
-      cards->dataset, key, value ? value : digits->str, NULL);
-  g_string_free (digits, TRUE);
+  cards->gdal->set_metadata (cards->dataset, key, value, NULL);
 }
 
 static void
@@ -588,19 +581,11 @@ drop_tiff (GstInsarRaster *self)
 
 /* --- rasters -------------------------------------------------------------- */
 
-static void
-copy_place (GstInsarPlace *to, const GstInsarPlace *from)
-{
-  *to = *from;
-  to->crs = g_strdup (from->crs);
-  if (from->points)
-    to->points = g_array_copy (from->points);
-}
-
 GstInsarRaster *
 gst_insar_raster_new (
     const gchar *location, const GstInsarRasterInfo *info, GError **error)
 {
+  GstInsarSlcInfo image;
   GstInsarRaster *self;
 
   if (!gst_insar_raster_check_name (location, error) ||
@@ -612,8 +597,10 @@ gst_insar_raster_new (
   self->location = g_strdup (location);
   self->settings_hash = g_strdup (info->settings_hash);
   self->info = *info;
-  self->is_placed = info->place->has_transform || info->place->points;
-  copy_place (&self->place, info->place);
+  gst_insar_slc_info_from_caps (&image, info->image);
+  self->spacing = image.spacing;
+  gst_insar_place_from_caps (&self->place, info->image);
+  self->is_placed = self->place.has_transform || self->place.points;
   self->saver = gst_imaging_saver_new (location, error);
   if (self->saver && (!is_tiff (location) || open_tiff (self, error)))
     return self;

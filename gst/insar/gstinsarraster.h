@@ -8,7 +8,6 @@
 #pragma once
 
 #include "gstinsarplace.h"
-#include "gstinsarprm.h"
 
 G_BEGIN_DECLS
 
@@ -23,8 +22,8 @@ typedef struct {
  * @is_complex: pairs of real and imaginary part
  * @bands: @n_bands of them; no copy is made
  * @no_data: value of pixels without data
- * @spacing: of the image that the raster is made from
- * @place: likewise */
+ * @image: caps of the image that the raster is made from: their spacing and
+ *   place */
 typedef struct {
   const gchar *element, *settings_hash;
   guint width, height;
@@ -32,8 +31,7 @@ typedef struct {
   const GstInsarBand *bands;
   guint n_bands;
   gdouble no_data;
-  GstInsarSpacing spacing;
-  const GstInsarPlace *place;
+  const GstCaps *image;
 } GstInsarRasterInfo;
 
 typedef struct _GstInsarRaster GstInsarRaster;
@@ -41,7 +39,7 @@ typedef struct _GstInsarRaster GstInsarRaster;
 /* Returns: whether a raster can have this name; FALSE with @error set */
 gboolean gst_insar_raster_check_name (const gchar *location, GError **error);
 
-/* Of @info all is copied but @bands and @element.
+/* Of @info no copy is made of @bands and @element.
  * Opens a file under another name in the folder of @location.
  * Returns: NULL with @error set */
 GstInsarRaster *gst_insar_raster_new (

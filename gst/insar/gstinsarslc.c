@@ -124,20 +124,6 @@ gst_insar_slc_lines (const GstInsarSlcInfo *info, gpointer data, gsize size)
 }
 
 gboolean
-gst_insar_slc_check_types (GstElement *element,
-    const GstInsarSlcInfo *reference, const GstInsarSlcInfo *secondary)
-{
-  if (reference->type == secondary->type)
-    return TRUE;
-  GST_ELEMENT_ERROR (element, STREAM, FORMAT,
-      ("The reference has samples of %s and the secondary of %s; both must be "
-       "the same.",
-          imk_type_name (reference->type), imk_type_name (secondary->type)),
-      (NULL));
-  return FALSE;
-}
-
-gboolean
 gst_insar_slc_is_rewind (GstEvent *seek)
 {
   GstSeekType start_type, stop_type;
@@ -151,26 +137,6 @@ gst_insar_slc_is_rewind (GstEvent *seek)
   return rate == 1 && format == GST_FORMAT_DEFAULT &&
          (flags & GST_SEEK_FLAG_FLUSH) && start_type == GST_SEEK_TYPE_SET &&
          start == 0 && (stop_type == GST_SEEK_TYPE_NONE || stop == -1);
-}
-
-void
-gst_insar_slc_post_another (GstElement *element, GstPad *pad)
-{
-  GST_ELEMENT_ERROR (element, STREAM, FORMAT,
-      ("Another image arrived on the pad %s in the middle of a run; stop the "
-       "pipeline before.",
-          GST_PAD_NAME (pad)),
-      (NULL));
-}
-
-void
-gst_insar_slc_check_linked (GstElement *element, GstPad *pad)
-{
-  if (!gst_pad_is_linked (pad))
-    GST_ELEMENT_WARNING (element, CORE, PAD,
-        ("Nothing is linked to the pad %s; the element waits for its lines.",
-            GST_PAD_NAME (pad)),
-        (NULL));
 }
 
 void

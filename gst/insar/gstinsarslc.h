@@ -94,17 +94,6 @@ ImkImage gst_insar_slc_lines (
     const GstInsarSlcInfo *info, gpointer data, gsize size);
 
 /**
- * gst_insar_slc_check_types: (skip)
- * @element: posts what is wrong
- * @reference: of one image
- * @secondary: of the other
- *
- * Returns: whether both have samples of one type
- */
-gboolean gst_insar_slc_check_types (GstElement *element,
-    const GstInsarSlcInfo *reference, const GstInsarSlcInfo *secondary);
-
-/**
  * gst_insar_slc_is_rewind: (skip)
  * @seek: a GST_EVENT_SEEK
  *
@@ -112,18 +101,6 @@ gboolean gst_insar_slc_check_types (GstElement *element,
  *   with the last. Elements that need whole images accept no other
  */
 gboolean gst_insar_slc_is_rewind (GstEvent *seek);
-
-/**
- * gst_insar_slc_post_another: (skip)
- * @element: posts that another image came on @pad before the end of the first
- */
-void gst_insar_slc_post_another (GstElement *element, GstPad *pad);
-
-/**
- * gst_insar_slc_check_linked: (skip)
- * @element: waits for lines of @pad; it warns where nothing is linked to it
- */
-void gst_insar_slc_check_linked (GstElement *element, GstPad *pad);
 
 /**
  * gst_insar_slc_post_end: (skip)

@@ -7,7 +7,6 @@
 #include "gstinsarform.h"
 #include "gstinsarformpicture.h"
 #include "insar/gstinsarpair.h"
-#include "insar/gstinsarraster.h"
 
 G_BEGIN_DECLS
 

@@ -284,14 +284,8 @@ gst_insar_form_init (GstInsarForm *self)
   };
 
   gst_imaging_element_set_up (&self->base, &funcs, &gst_insar_form_table);
-  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->base.engine,
-      &gst_insar_form_pair_funcs);
   gst_imaging_element_add_outputs (&self->base, picture_names,
       GST_INSAR_N_PICTURES, gst_insar_form_src_event);
-  gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
-                                  GST_INSAR_REFERENCE, &reference_template),
-      gst_imaging_element_query);
-  gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
-                                  GST_INSAR_SECONDARY, &secondary_template),
-      gst_imaging_element_query);
+  gst_insar_pair_init (&self->pair, &self->base, &reference_template,
+      &secondary_template, &gst_insar_form_pair_funcs);
 }

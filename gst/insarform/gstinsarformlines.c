@@ -122,12 +122,6 @@ finish (GstInsarForm *self)
   gst_insar_pair_end_work (pair);
 }
 
-static void
-push_event (GstElement *element, GstEvent *event)
-{
-  gst_imaging_src_pads_event (GST_INSAR_FORM (element)->base.outputs, event);
-}
-
 /* --- lines ---------------------------------------------------------------- */
 
 static gboolean
@@ -164,7 +158,7 @@ form_cells (GstInsarForm *self, ImkError *error)
     phase = gst_insar_form_flat_lines (
         self->flat, imk_insarform_pushed (self->kernel), n);
   if (n > 0)
-    status = imk_insarform_push_flat (
+    status = imk_insarform_push (
         self->kernel, &a, &b, self->flat ? &phase : NULL, error);
   drop_lines (ref, n);
   drop_lines (sec, n);
@@ -254,7 +248,5 @@ const GstInsarPairFuncs gst_insar_form_pair_funcs = {
     .take_lines = take_lines,
     .is_complete = is_complete,
     .rewind = rewind_kernel,
-    .push_flush = push_event,
-    .push_event = push_event,
     .push_end = push_end,
 };

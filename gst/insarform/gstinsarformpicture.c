@@ -6,6 +6,14 @@
 
 #include "gstimagingpicture.h"
 
+const GstInsarBand gst_insar_picture_bands[GST_INSAR_N_PICTURES] = {
+    [GST_INSAR_PICTURE_PHASE] = {"phase", "rad"},
+    [GST_INSAR_PICTURE_COHERENCE] = {"coherence", ""},
+    [GST_INSAR_PICTURE_AMPLITUDE] = {"amplitude", "counts"},
+    [GST_INSAR_PICTURE_INTERFEROGRAM] = {"interferogram", "counts^2"},
+    [GST_INSAR_PICTURE_REMOVED] = {"removed", "rad"},
+};
+
 /* Returns: (transfer full): what the pad's template says, of this size */
 static GstCaps *
 offer_caps (GstPad *pad, GstInsarPicture picture, const GstInsarCells *cells)
@@ -116,12 +124,6 @@ static void
 describe (GstBuffer *buffer, GstInsarPicture picture, const GstInsarCells *c,
     GstCaps *caps)
 {
-  static const gchar *const names[][2] = {
-      [GST_INSAR_PICTURE_PHASE] = {"phase", "rad"},
-      [GST_INSAR_PICTURE_COHERENCE] = {"coherence", ""},
-      [GST_INSAR_PICTURE_AMPLITUDE] = {"amplitude", "counts"},
-      [GST_INSAR_PICTURE_REMOVED] = {"removed", "rad"},
-  };
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   const gchar *format = gst_structure_get_string (s, "format");
   gboolean is_video = gst_structure_has_name (s, "video/x-raw");
@@ -134,8 +136,9 @@ describe (GstBuffer *buffer, GstInsarPicture picture, const GstInsarCells *c,
     full = 1;
   else
     full /= g_str_equal (format, "GRAY8") ? 255 : 65535;
-  gst_imaging_quantity_attach (buffer, names[picture][0], names[picture][1],
-      full, 0, c->axes, G_N_ELEMENTS (c->axes));
+  gst_imaging_quantity_attach (buffer, gst_insar_picture_bands[picture].name,
+      gst_insar_picture_bands[picture].unit, full, 0, c->axes,
+      G_N_ELEMENTS (c->axes));
 }
 
 GstFlowReturn

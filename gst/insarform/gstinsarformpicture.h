@@ -6,6 +6,7 @@
 #include "gstimagingquantity.h"
 #include "gstimagingsrcpad.h"
 #include "insar/gstinsarpair.h"
+#include "insar/gstinsarraster.h"
 
 #include "imk/insarform.h"
 
@@ -34,6 +35,9 @@ typedef struct {
   ImkInsarformShade shade;
   GstImagingAxis axes[2]; /* range, azimuth */
 } GstInsarCells;
+
+/* Name and unit of each picture. */
+extern const GstInsarBand gst_insar_picture_bands[GST_INSAR_N_PICTURES];
 
 /* One row of cells as numbers. @to: @n floats; of an interferogram 2 @n */
 void gst_insar_picture_put_floats (

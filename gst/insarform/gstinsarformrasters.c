@@ -10,15 +10,6 @@
 
 #define GST_CAT_DEFAULT gst_insar_form_debug
 
-/* GstInsarRaster has no copy of these. */
-static const GstInsarBand bands[GST_INSAR_N_PICTURES] = {
-    [GST_INSAR_PICTURE_PHASE] = {"phase", "rad"},
-    [GST_INSAR_PICTURE_COHERENCE] = {"coherence", ""},
-    [GST_INSAR_PICTURE_AMPLITUDE] = {"amplitude", "counts"},
-    [GST_INSAR_PICTURE_INTERFEROGRAM] = {"interferogram", "counts^2"},
-    [GST_INSAR_PICTURE_REMOVED] = {"removed", "rad"},
-};
-
 void
 gst_insar_form_rasters_clear (GstInsarForm *self)
 {
@@ -40,7 +31,7 @@ find_twin (const GstInsarFormSettings *now, guint i)
         other ? g_canonicalize_filename (other, NULL) : NULL;
 
     if (g_strcmp0 (path, other_path) == 0)
-      return bands[k].name;
+      return gst_insar_picture_bands[k].name;
   }
   return NULL;
 }
@@ -50,10 +41,8 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
 {
   const GstInsarFormSettings *now =
       gst_imaging_settings_now (self->base.settings);
-  const GstInsarSide *side = &self->pair.sides[GST_INSAR_REFERENCE];
   const gchar *location = gst_imaging_setting_file_location (now->locations[i]);
   g_autoptr (GError) why = NULL;
-  GstInsarPlace place;
   gboolean is_phase =
       i == GST_INSAR_PICTURE_PHASE || i == GST_INSAR_PICTURE_REMOVED;
   const gchar *twin;
@@ -67,9 +56,8 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "%s-location and %s-location are both \"%s\", and only one of them "
         "would stay. Give each a name of its own.",
-        twin, bands[i].name, name);
+        twin, gst_insar_picture_bands[i].name, name);
   }
-  gst_insar_place_from_caps (&place, side->caps);
   self->rasters[i] = gst_insar_raster_new (location,
       &(GstInsarRasterInfo){
           .element = "insarform",
@@ -77,17 +65,16 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
           .width = self->cells.width,
           .height = self->cells.height,
           .is_complex = i == GST_INSAR_PICTURE_INTERFEROGRAM,
-          .bands = &bands[i],
+          .bands = &gst_insar_picture_bands[i],
           .n_bands = 1,
           .no_data = is_phase ? NAN : 0,
-          .spacing = side->info.spacing,
-          .place = &place,
+          .image = self->pair.sides[GST_INSAR_REFERENCE].caps,
       },
       &why);
-  gst_insar_place_clear (&place);
-  return self->rasters[i] ? IMK_OK
-                          : imk_error_set (error, IMK_ERROR_CONFIG,
-                                "%s-location: %s", bands[i].name, why->message);
+  return self->rasters[i]
+             ? IMK_OK
+             : imk_error_set (error, IMK_ERROR_CONFIG, "%s-location: %s",
+                   gst_insar_picture_bands[i].name, why->message);
 }
 
 ImkStatus

@@ -58,7 +58,7 @@ load_orbit (const gchar *property, const gchar *location, ImkError *error)
 static gpointer
 load_dem (const gchar *property, const gchar *location, ImkError *error)
 {
-  return gst_insar_plane_load (location, 1, error);
+  return gst_insar_plane_load (location, error);
 }
 
 #define KERNEL (1 << 0) /* what makes another kernel */

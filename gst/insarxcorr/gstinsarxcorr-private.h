@@ -46,8 +46,7 @@ struct _GstInsarXcorr {
   gboolean header_sent;
   GstInsarEnd *end;
   ImkInsarxcorrJudge judge;
-  guint64 n_bytes;      /* that have been counted */
-  gchar *settings_hash; /* of the pair */
+  guint64 n_bytes; /* that have been counted */
 };
 
 /* Opens the kernel for a pair, or leaves that to the worker. */

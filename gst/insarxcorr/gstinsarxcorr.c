@@ -167,7 +167,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   self->columns = g_bytes_new_take (columns, c.nx * sizeof (*columns));
   gst_insar_end_begin (self->end, &c, now->fit_range, now->fit_azimuth,
       gst_imaging_setting_file_location (now->offsets),
-      &self->pair.sides[GST_INSAR_REFERENCE]);
+      self->pair.sides[GST_INSAR_REFERENCE].caps);
   warn_of_whole_pixels (self, &c);
   return IMK_OK;
 }
@@ -256,14 +256,6 @@ gst_insar_xcorr_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_insar_pair_src_event (&GST_INSAR_XCORR (parent)->pair, pad, event);
 }
 
-static void
-add_sink (GstInsarXcorr *self, guint side, GstStaticPadTemplate *template)
-{
-  GstPad *pad = gst_insar_pair_add_pad (&self->pair, side, template);
-
-  gst_pad_set_query_function (pad, gst_insar_xcorr_query);
-}
-
 /* --- states --------------------------------------------------------------- */
 
 static void
@@ -320,7 +312,6 @@ gst_insar_xcorr_finalize (GObject *object)
   g_object_unref (self->src);
   g_clear_pointer (&self->others, g_array_unref);
   gst_insar_pair_clear (&self->pair);
-  g_free (self->settings_hash);
   G_OBJECT_CLASS (gst_insar_xcorr_parent_class)->finalize (object);
 }
 
@@ -364,10 +355,10 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
   gst_imaging_element_add_outputs (
       &self->base, names, N_PADS, gst_insar_xcorr_src_event);
   self->end = gst_insar_end_new (GST_ELEMENT (self), self->base.outputs);
-  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->base.engine,
-      &gst_insar_xcorr_pair_funcs);
-  add_sink (self, GST_INSAR_REFERENCE, &reference_template);
-  add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
+  gst_insar_pair_init (&self->pair, &self->base, &reference_template,
+      &secondary_template, &gst_insar_xcorr_pair_funcs);
+  for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
+    gst_pad_set_query_function (self->pair.sides[s].pad, gst_insar_xcorr_query);
   gst_imaging_src_pads_request (self->base.outputs,
       gst_element_class_get_pad_template (element_class, "src"));
   self->src = gst_imaging_src_pads_get (self->base.outputs, SRC);

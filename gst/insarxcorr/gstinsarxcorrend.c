@@ -64,9 +64,8 @@ struct _GstInsarEnd {
   gfloat *rasters; /* [N_PLANES][ny][nx] from the first row to the end */
   guint row;
 
-  gchar *location; /* (nullable): of a raster to write */
-  GstInsarPlace place;
-  GstInsarSpacing spacing;
+  gchar *location;           /* (nullable): of a raster to write */
+  GstCaps *image;            /* those of the reference */
   GstInsarRaster *file;      /* (nullable): from the first row to the end */
   gfloat *file_row;          /* [N_PLANES][nx] */
   GError *file_error;        /* (nullable): why it was given up */
@@ -110,7 +109,7 @@ gst_insar_end_free (GstInsarEnd *self)
   g_free (self->rasters);
   drop_file (self);
   g_free (self->location);
-  gst_insar_place_clear (&self->place);
+  gst_clear_caps (&self->image);
   g_free (self);
 }
 
@@ -136,8 +135,7 @@ forget_patches (GstInsarEnd *self)
 
 void
 gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
-    gint fit_range, gint fit_azimuth, const gchar *location,
-    const GstInsarSide *reference)
+    gint fit_range, gint fit_azimuth, const gchar *location, GstCaps *image)
 {
   self->config = *config;
   self->origin = gst_insar_text_origin (config);
@@ -150,9 +148,7 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
   drop_file (self);
   g_free (self->location);
   self->location = g_strdup (location);
-  self->spacing = reference->info.spacing;
-  gst_insar_place_clear (&self->place);
-  gst_insar_place_from_caps (&self->place, reference->caps);
+  gst_caps_replace (&self->image, image);
 }
 
 static GstCaps *
@@ -285,8 +281,7 @@ open_file (GstInsarEnd *self)
           .bands = bands,
           .n_bands = N_PLANES,
           .no_data = NAN,
-          .spacing = self->spacing,
-          .place = &self->place,
+          .image = self->image,
       },
       &error);
   self->file_row = g_new (gfloat, (gsize) self->config.nx * N_PLANES);
@@ -300,14 +295,6 @@ open_file (GstInsarEnd *self)
 static void
 write_file (GstInsarEnd *self, const gdouble *values)
 {
-  const gdouble *right = values + (self->config.nx - 1) * N_FIELDS;
-
-  if (self->row == 0) {
-    self->first[0] = values[IMK_INSARXCORR_X];
-    self->first[1] = values[IMK_INSARXCORR_Y];
-  }
-  self->last[0] = right[IMK_INSARXCORR_X];
-  self->last[1] = right[IMK_INSARXCORR_Y];
   for (guint i = 0; i < self->config.nx; i++)
     put_pixel (self->file_row + i, self->config.nx, values + i * N_FIELDS);
   if (!gst_insar_raster_write (self->file, self->file_row, &self->file_error))
@@ -340,6 +327,21 @@ finish_file (GstInsarEnd *self)
 
 /* --- a row ---------------------------------------------------------------- */
 
+static void
+extend_grid (GstInsarEnd *self, const gdouble *values)
+{
+  const gdouble *right = values + (self->config.nx - 1) * N_FIELDS;
+
+  if (self->row == 0) {
+    self->first[0] = values[IMK_INSARXCORR_X];
+    self->first[1] = values[IMK_INSARXCORR_Y];
+  }
+  self->last[0] = right[IMK_INSARXCORR_X];
+  self->last[1] = right[IMK_INSARXCORR_Y];
+  self->origin.grid_width = self->last[0] - self->first[0];
+  self->origin.grid_height = self->last[1] - self->first[1];
+}
+
 gboolean
 gst_insar_end_take_row (
     GstInsarEnd *self, const gdouble *values, gdouble threshold)
@@ -358,6 +360,7 @@ gst_insar_end_take_row (
   }
   if (self->row == 0 && !open_file (self))
     return FALSE;
+  extend_grid (self, values);
   if (self->file)
     write_file (self, values);
   for (guint i = 0; i < self->config.nx; i++, values += N_FIELDS) {

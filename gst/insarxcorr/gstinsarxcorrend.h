@@ -27,10 +27,9 @@ gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
 /* --- of the thread that works --------------------------------------------- */
 
 /* Before the first row of patches of @config. @location: (nullable): of a
- * raster to write */
+ * raster to write. @image: caps of the reference */
 void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
-    gint fit_range, gint fit_azimuth, const gchar *location,
-    const GstInsarSide *reference);
+    gint fit_range, gint fit_azimuth, const gchar *location, GstCaps *image);
 
 /* Sends caps and a gap, so that sinks preroll before the end; also after a
  * flush.

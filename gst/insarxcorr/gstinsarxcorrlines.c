@@ -19,10 +19,6 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
       "percent", "percent", "1", "px2", "px2", "px2", "1", "flags"};
   static const gchar *const indices[] = {"column"};
 
-  if (imk_insarxcorr_row (self->kernel) == 0) {
-    g_clear_pointer (&self->settings_hash, g_free);
-    g_object_get (self, "settings-hash", &self->settings_hash, NULL);
-  }
   *result = (GstImagingResult){
       .id = "insar-offsets-v2",
       .fields = fields,
@@ -38,7 +34,7 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
       .origin = {.element = "insarxcorr",
           .backend = gst_imaging_engine_is_on_cuda (self->base.engine) ? "cuda"
                                                                        : "cpu",
-          .settings_hash = self->settings_hash},
+          .settings_hash = gst_imaging_settings_hash (self->base.settings)},
   };
 }
 
@@ -362,12 +358,6 @@ rewind_side (GstElement *element, guint side)
 /* --- output --------------------------------------------------------------- */
 
 static void
-push_event (GstElement *element, GstEvent *event)
-{
-  gst_imaging_src_pads_event (GST_INSAR_XCORR (element)->base.outputs, event);
-}
-
-static void
 push_end (GstElement *element, GstEvent *eos, gboolean complete)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
@@ -385,7 +375,5 @@ const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {
     .is_working = is_working,
     .cancel = cancel,
     .rewind = rewind_side,
-    .push_flush = push_event,
-    .push_event = push_event,
     .push_end = push_end,
 };

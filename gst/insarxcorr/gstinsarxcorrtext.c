@@ -130,24 +130,6 @@ gst_insar_text_of_fit (const ImkInsarxcorrFit *fit)
 
 /* --- a fit --------------------------------------------------------------- */
 
-static gdouble
-grid_length (const ImkInsarxcorrConfig *c, gboolean columns)
-{
-  guint size = c->width[0], n = c->nx, step = c->step_x, skipped = 2;
-  guint patch = 4 * c->xsearch;
-
-  if (!columns) {
-    size = c->height[0], n = c->ny, step = c->step_y, skipped = 0;
-    patch = 4 * c->ysearch;
-  }
-  if (c->mode == IMK_INSARXCORR_PRECISE)
-    patch = columns ? c->window_width + 2 * c->xsearch
-                    : c->window_height + 2 * c->ysearch;
-  if (c->grid == IMK_INSARXCORR_GRID_STEP)
-    return (gdouble) (n - 1) * step;
-  return (n - 1.0) * MAX (size - 1.5 * patch, 0) / (n + 1.0 + skipped);
-}
-
 GstInsarFitOrigin
 gst_insar_text_origin (const ImkInsarxcorrConfig *c)
 {
@@ -161,8 +143,6 @@ gst_insar_text_origin (const ImkInsarxcorrConfig *c)
       .height = c->height[0],
       .overlap = MAX (1, area * c->nx * c->ny / image),
       .steps = c->grid == IMK_INSARXCORR_GRID_STEP,
-      .grid_width = grid_length (c, TRUE),
-      .grid_height = grid_length (c, FALSE),
       .min_correlation = c->min_correlation,
   };
 }

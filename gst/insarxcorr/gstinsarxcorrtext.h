@@ -37,7 +37,8 @@ typedef struct {
   gboolean is_wanted;
 } GstInsarFitOrigin;
 
-/* Returns: that of a fit to patches of a complete @config */
+/* Returns: that of a fit to patches of a complete @config, before any has been
+ * measured */
 GstInsarFitOrigin gst_insar_text_origin (const ImkInsarxcorrConfig *config);
 
 /* Posts the message "insarxcorr-fit": n-points (guint64); of range (r) and

@@ -9,16 +9,14 @@
 
 G_BEGIN_DECLS
 
-typedef struct _GstSlcResampleField GstSlcResampleField;
-
 struct _GstSlcResample {
   GstImagingElement base;
   GstPad *sinkpad, *srcpad;
 
   /* of the streaming thread */
   GstInsarSlcInfo in, out;
-  ImkSlcresampleConfig config;
-  GstSlcResampleField *field; /* (nullable): that of config */
+  ImkSlcresampleConfig config; /* without offsets that are no plane */
+  gdouble covered;             /* part of the output that has data */
   ImkSlcresample *kernel;
   GstCaps *refused; /* nullable: an error has been posted about them */
   GstBufferPool *pool;
@@ -29,15 +27,12 @@ struct _GstSlcResample {
   guint n_reported;
 };
 
-/* @field: (out) (nullable): NULL where there are no offsets but those of a
- * plane. @out: the image that is made */
-ImkStatus gst_slc_resample_field_new (const GstSlcResampleSettings *settings,
-    const GstInsarSlcInfo *out, GstSlcResampleField **field, ImkError *error);
-void gst_slc_resample_field_free (GstSlcResampleField *self);
+/* @out: the image that is made. @field: (out): nx is 0 where there are no
+ * offsets but those of a plane; to be cleared */
+ImkStatus gst_slc_resample_field_make (const GstSlcResampleSettings *settings,
+    const GstInsarSlcInfo *out, ImkSlcresampleField *field, ImkError *error);
 
-/* Returns: (nullable): for the kernel; @self may be NULL */
-const ImkSlcresampleField *gst_slc_resample_field_get (
-    const GstSlcResampleField *self);
+void gst_slc_resample_field_clear (ImkSlcresampleField *field);
 
 /* Warns of a geometry with little overlap; sets caps and a pool for the
  * kernel's output. */

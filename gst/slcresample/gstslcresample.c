@@ -122,10 +122,7 @@ gst_slc_resample_apply (
 static void
 close_kernel (GstElement *element)
 {
-  GstSlcResample *self = GST_SLC_RESAMPLE (element);
-
-  g_clear_pointer (&self->kernel, imk_slcresample_free);
-  g_clear_pointer (&self->field, gst_slc_resample_field_free);
+  g_clear_pointer (&GST_SLC_RESAMPLE (element)->kernel, imk_slcresample_free);
 }
 
 /* Keeps the current kernel on failure. */
@@ -137,24 +134,24 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   GstInsarSlcInfo out =
       make_size (gst_imaging_settings_now (self->base.settings), &self->in);
   ImkSlcresampleConfig c = make_config (self, &out);
-  GstSlcResampleField *field;
+  ImkSlcresampleField field;
   ImkSlcresample *kernel;
-  ImkStatus status = gst_slc_resample_field_new (
+  ImkStatus status = gst_slc_resample_field_make (
       gst_imaging_settings_now (self->base.settings), &out, &field, error);
 
-  c.field = gst_slc_resample_field_get (field);
+  c.field = field.nx ? &field : NULL;
   if (status == IMK_OK)
     status = imk_slcresample_new (backend, &c, &kernel, error);
-  if (status != IMK_OK) {
-    gst_slc_resample_field_free (field);
-    return status;
+  if (status == IMK_OK) {
+    close_kernel (element);
+    self->kernel = kernel;
+    self->covered = imk_slcresample_covered (&c);
+    self->config = c;
+    self->config.field = NULL;
+    self->out = out;
   }
-  close_kernel (element);
-  self->kernel = kernel;
-  self->field = field;
-  self->config = c;
-  self->out = out;
-  return IMK_OK;
+  gst_slc_resample_field_clear (&field);
+  return status;
 }
 
 /* --- caps ----------------------------------------------------------------- */

@@ -10,43 +10,20 @@
 #define N_NODES 8 /* along each axis, of polynomials alone */
 #define BEYOND 48 /* samples around the image that a polynomial is for, too */
 
-struct _GstSlcResampleField {
-  ImkSlcresampleField field;
-  gfloat *offsets[IMK_SLCRESAMPLE_N_AXES];
-};
-
 void
-gst_slc_resample_field_free (GstSlcResampleField *self)
+gst_slc_resample_field_clear (ImkSlcresampleField *self)
 {
-  if (!self)
-    return;
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++)
-    g_free (self->offsets[i]);
-  g_free (self);
-}
-
-const ImkSlcresampleField *
-gst_slc_resample_field_get (const GstSlcResampleField *self)
-{
-  return self ? &self->field : NULL;
+    g_free ((gfloat *) self->offsets[i]);
 }
 
 /* --- nodes ---------------------------------------------------------------- */
 
-static void
-allocate (GstSlcResampleField *self)
-{
-  gsize n = (gsize) self->field.nx * self->field.ny;
-
-  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++)
-    self->field.offsets[i] = self->offsets[i] = g_new0 (gfloat, n);
-}
-
 /* A node is in the middle of a pixel. */
 static void
-take_grid (GstSlcResampleField *self, const GstInsarPlane *plane)
+take_grid (ImkSlcresampleField *self, const GstInsarPlane *plane)
 {
-  guint *n[] = {&self->field.nx, &self->field.ny};
+  guint *n[] = {&self->nx, &self->ny};
   const guint size[] = {plane->width, plane->height};
 
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
@@ -57,24 +34,25 @@ take_grid (GstSlcResampleField *self, const GstInsarPlane *plane)
 
     thin = MIN (thin, MAX (size[i] / 4, 1));
     *n[i] = (size[i] - 1) / thin + 1;
-    self->field.step[i] = step * thin;
-    self->field.origin[i] = first + step / 2 - 0.5;
+    self->step[i] = step * thin;
+    self->origin[i] = first + step / 2 - 0.5;
   }
 }
 
 static void
-copy_nodes (GstSlcResampleField *self, const GstInsarPlane *plane, guint axis)
+copy_nodes (
+    const ImkSlcresampleField *self, const GstInsarPlane *plane, gfloat *to)
 {
-  guint thin_x = (guint) (self->field.step[0] / ABS (plane->step[0]) + 0.5);
-  guint thin_y = (guint) (self->field.step[1] / plane->step[1] + 0.5);
+  guint thin_x = (guint) (self->step[0] / ABS (plane->step[0]) + 0.5);
+  guint thin_y = (guint) (self->step[1] / plane->step[1] + 0.5);
 
-  for (guint j = 0; j < self->field.ny; j++)
-    for (guint i = 0; i < self->field.nx; i++) {
+  for (guint j = 0; j < self->ny; j++)
+    for (guint i = 0; i < self->nx; i++) {
       guint x = i * thin_x, y = j * thin_y;
 
       if (plane->step[0] < 0)
         x = plane->width - 1 - x;
-      self->offsets[axis][(gsize) j * self->field.nx + i] =
+      to[(gsize) j * self->nx + i] =
           plane->values[(gsize) y * plane->width + x];
     }
 }
@@ -98,14 +76,14 @@ check_pair (
 /* --- polynomials ---------------------------------------------------------- */
 
 static void
-cover_image (GstSlcResampleField *self, const GstInsarSlcInfo *out)
+cover_image (ImkSlcresampleField *self, const GstInsarSlcInfo *out)
 {
   const gdouble size[] = {out->width, out->height};
 
-  self->field.nx = self->field.ny = N_NODES;
+  self->nx = self->ny = N_NODES;
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
-    self->field.origin[i] = -BEYOND;
-    self->field.step[i] = (size[i] + 2 * BEYOND) / (N_NODES - 1);
+    self->origin[i] = -BEYOND;
+    self->step[i] = (size[i] + 2 * BEYOND) / (N_NODES - 1);
   }
 }
 
@@ -122,13 +100,12 @@ evaluate (const GstImagingArray *p, gdouble r, gdouble a)
 }
 
 static void
-add_polynomial (GstSlcResampleField *self, const GstImagingArray *p, guint axis)
+add_polynomial (
+    const ImkSlcresampleField *f, const GstImagingArray *p, gfloat *to)
 {
-  const ImkSlcresampleField *f = &self->field;
-
   for (guint j = 0; p && j < f->ny; j++)
     for (guint i = 0; i < f->nx; i++)
-      self->offsets[axis][(gsize) j * f->nx + i] += (gfloat) evaluate (
+      to[(gsize) j * f->nx + i] += (gfloat) evaluate (
           p, f->origin[0] + i * f->step[0], f->origin[1] + j * f->step[1]);
 }
 
@@ -154,15 +131,14 @@ check_settings (const GstSlcResampleSettings *s, ImkError *error)
 }
 
 ImkStatus
-gst_slc_resample_field_new (const GstSlcResampleSettings *s,
-    const GstInsarSlcInfo *out, GstSlcResampleField **field, ImkError *error)
+gst_slc_resample_field_make (const GstSlcResampleSettings *s,
+    const GstInsarSlcInfo *out, ImkSlcresampleField *self, ImkError *error)
 {
   GstInsarPlane planes[IMK_SLCRESAMPLE_N_AXES] = {{0}};
   const GstInsarPlane *used[IMK_SLCRESAMPLE_N_AXES] = {0}, *any = NULL;
   ImkStatus status = check_settings (s, error);
-  GstSlcResampleField *self;
 
-  *field = NULL;
+  *self = (ImkSlcresampleField){0};
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES && status == IMK_OK; i++)
     if (s->offsets[i]) {
       planes[i] = *(const GstInsarPlane *) s->offsets[i]->data;
@@ -174,17 +150,17 @@ gst_slc_resample_field_new (const GstSlcResampleSettings *s,
     status = check_pair (used[0], used[1], error);
   if (status != IMK_OK || (!any && !s->polynomials[0] && !s->polynomials[1]))
     return status;
-  self = g_new0 (GstSlcResampleField, 1);
   if (any)
     take_grid (self, any);
   else
     cover_image (self, out);
-  allocate (self);
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    gfloat *offsets = g_new0 (gfloat, (gsize) self->nx * self->ny);
+
     if (used[i])
-      copy_nodes (self, used[i], i);
-    add_polynomial (self, s->polynomials[i], i);
+      copy_nodes (self, used[i], offsets);
+    add_polynomial (self, s->polynomials[i], offsets);
+    self->offsets[i] = offsets;
   }
-  *field = self;
   return IMK_OK;
 }

@@ -33,16 +33,14 @@ make_pool (GstSlcResample *self, GstCaps *caps)
 static void
 warn_of_little (GstSlcResample *self)
 {
-  gdouble covered = imk_slcresample_covered (&self->config);
-
-  if (covered < LITTLE)
+  if (self->covered < LITTLE)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("%.0f %% of the output, %u x %u, lie inside the input, %u x %u, "
          "with shifts of %g columns and %g lines; the rest is 0. Is "
          "the fit that of this pair?",
-            100 * covered, self->config.out_width, self->config.out_height,
-            self->config.width, self->config.height, self->config.shift[0],
-            self->config.shift[1]),
+            100 * self->covered, self->config.out_width,
+            self->config.out_height, self->config.width, self->config.height,
+            self->config.shift[0], self->config.shift[1]),
         (NULL));
 }
 

@@ -48,7 +48,7 @@ load_reference (const gchar *property, const gchar *location, ImkError *error)
 static gpointer
 load_offsets (const gchar *property, const gchar *location, ImkError *error)
 {
-  GstInsarPlane *plane = gst_insar_plane_load (location, 1, error);
+  GstInsarPlane *plane = gst_insar_plane_load (location, error);
   gsize n = plane ? (gsize) plane->width * plane->height : 0;
 
   if (plane && gst_insar_plane_fill (plane, MAX_OFFSET) == n) {

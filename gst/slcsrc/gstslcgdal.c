@@ -27,17 +27,17 @@ read_gdal (
     GstSlcImage *self, guint64 first, guint n, gpointer data, GError **error)
 {
   static const GDALDataType types[] = {
-      [GST_SLC_FORMAT_CI16] = GDT_CInt16,
-      [GST_SLC_FORMAT_CF32] = GDT_CFloat32,
-      [GST_SLC_FORMAT_F32] = GDT_Float32,
+      [IMK_TYPE_CI16] = GDT_CInt16,
+      [IMK_TYPE_CF32] = GDT_CFloat32,
+      [IMK_TYPE_F32] = GDT_Float32,
   };
   const GstInsarGdal *gdal = get_library (NULL);
   gboolean ok;
 
   gst_insar_gdal_begin (gdal, self->allow_urls);
-  ok = gdal->raster_io (self->band, GF_Read, 0, (int) first, (int) self->width,
-           (int) n, data, (int) self->width, (int) n, types[self->format], 0,
-           0) == CE_None;
+  ok = gdal->raster_io (self->band, GF_Read, 0, (int) first,
+           (int) self->info.width, (int) n, data, (int) self->info.width,
+           (int) n, types[self->info.type], 0, 0) == CE_None;
   if (!ok) {
     g_autofree gchar *why = gst_imaging_file_escape (gdal->error_message ());
 
@@ -77,17 +77,17 @@ open_dataset (const GstInsarGdal *gdal, const gchar *location,
   return dataset;
 }
 
-static GstSlcFormat
-nearest_format (const GstInsarGdal *gdal, GDALDataType type)
+static ImkType
+nearest_type (const GstInsarGdal *gdal, GDALDataType type)
 {
   if (type == GDT_CInt16)
-    return GST_SLC_FORMAT_CI16;
-  return gdal->is_complex (type) ? GST_SLC_FORMAT_CF32 : GST_SLC_FORMAT_F32;
+    return IMK_TYPE_CI16;
+  return gdal->is_complex (type) ? IMK_TYPE_CF32 : IMK_TYPE_F32;
 }
 
 static gboolean
-describe_band (
-    GstSlcImage *self, const GstInsarGdal *gdal, guint band, GError **error)
+describe_band (GstSlcImage *self, const GstInsarGdal *gdal, GstSlcFormat format,
+    guint band, GError **error)
 {
   int width = gdal->width (self->dataset),
       height = gdal->height (self->dataset);
@@ -108,17 +108,16 @@ describe_band (
   }
   self->band = gdal->band (self->dataset, (int) band);
   type = gdal->type (self->band);
-  if (self->format == GST_SLC_FORMAT_AUTO)
-    self->format = nearest_format (gdal, type);
-  if (self->format == GST_SLC_FORMAT_F32 && gdal->is_complex (type)) {
+  self->info.type = gst_slc_format_type (format, nearest_type (gdal, type));
+  if (self->info.type == IMK_TYPE_F32 && gdal->is_complex (type)) {
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" has complex samples (%s), of which format=f32 would read the "
         "real parts alone. Take cf32 or auto.",
         self->path, gdal->type_name (type));
     return FALSE;
   }
-  self->width = (guint) width;
-  self->height = (guint) height;
+  self->info.width = (guint) width;
+  self->info.height = (guint) height;
   return TRUE;
 }
 
@@ -174,13 +173,12 @@ gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
     return NULL;
   self = g_new0 (GstSlcImage, 1);
   self->path = gst_imaging_file_name (location);
-  self->format = format;
   self->read = read_gdal;
   self->fd = -1;
   self->allow_urls = allow_urls;
   self->dataset = dataset;
   read_place (self, gdal);
-  if (describe_band (self, gdal, band, error)) {
+  if (describe_band (self, gdal, format, band, error)) {
     read_no_data (self, gdal);
     return self;
   }

@@ -6,28 +6,24 @@
 #include <unistd.h>
 
 #include "files/gstimagingfile.h"
-#include "insar/gstinsarprm.h"
 
-static const struct {
-  const gchar *name;
-  gsize size;
-} formats[] = {
-    [GST_SLC_FORMAT_AUTO] = {"auto", 0},
-    [GST_SLC_FORMAT_CI16] = {"ci16", 4},
-    [GST_SLC_FORMAT_CF32] = {"cf32", 8},
-    [GST_SLC_FORMAT_F32] = {"f32", 4},
-};
-
-const gchar *
-gst_slc_format_name (GstSlcFormat format)
+ImkType
+gst_slc_format_type (GstSlcFormat format, ImkType automatic)
 {
-  return formats[format].name;
+  const ImkType types[] = {
+      [GST_SLC_FORMAT_AUTO] = automatic,
+      [GST_SLC_FORMAT_CI16] = IMK_TYPE_CI16,
+      [GST_SLC_FORMAT_CF32] = IMK_TYPE_CF32,
+      [GST_SLC_FORMAT_F32] = IMK_TYPE_F32,
+  };
+
+  return types[format];
 }
 
 gsize
-gst_slc_format_size (GstSlcFormat format)
+gst_slc_image_line_size (const GstSlcImage *self)
 {
-  return formats[format].size;
+  return self->info.width * imk_type_size (self->info.type);
 }
 
 void
@@ -53,7 +49,7 @@ static gboolean
 read_raw (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
     GError **error)
 {
-  gsize line_size = self->width * formats[self->format].size;
+  gsize line_size = gst_slc_image_line_size (self);
   gsize size = n_lines * line_size, n = 0;
   off_t offset = (off_t) (first * line_size);
   gssize got = 1;
@@ -97,29 +93,29 @@ open_file (GstSlcImage *self, const gchar *path, guint64 *size, GError **error)
 static gboolean
 check_size (GstSlcImage *self, guint64 size, GError **error)
 {
-  guint64 line_size = (guint64) self->width * formats[self->format].size;
-  guint64 height = self->height ? self->height : size / line_size;
+  guint64 line_size = gst_slc_image_line_size (self);
+  guint64 height = self->info.height ? self->info.height : size / line_size;
 
-  if (self->height && size / line_size < height) {
+  if (self->info.height && size / line_size < height) {
     g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
         "\"%s\" has %" G_GUINT64_FORMAT " bytes; %u lines of %u samples (%s) "
         "take %" G_GUINT64_FORMAT
         ". It is cut short, or the PRM file is another image's.",
-        self->path, size, self->height, self->width, formats[self->format].name,
-        line_size * self->height);
+        self->path, size, self->info.height, self->info.width,
+        imk_type_name (self->info.type), line_size * self->info.height);
     return FALSE;
   }
-  if (!self->height &&
+  if (!self->info.height &&
       (height < 1 || height > GST_SLC_MAX_HEIGHT || size % line_size)) {
     g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
         "\"%s\" has %" G_GUINT64_FORMAT
         " bytes; expected are 1 to %d lines of %u samples (%s), of %" G_GUINT64_FORMAT
         " bytes each.",
-        self->path, size, GST_SLC_MAX_HEIGHT, self->width,
-        formats[self->format].name, line_size);
+        self->path, size, GST_SLC_MAX_HEIGHT, self->info.width,
+        imk_type_name (self->info.type), line_size);
     return FALSE;
   }
-  self->height = (guint) height;
+  self->info.height = (guint) height;
   self->rest = size % line_size;
   return TRUE;
 }
@@ -172,14 +168,14 @@ static void
 check_order (GstSlcImage *self)
 {
   guint32 samples[4096];
-  off_t middle = (off_t) self->height / 2 * self->width *
-                 (off_t) formats[self->format].size;
+  off_t middle =
+      (off_t) self->info.height / 2 * (off_t) gst_slc_image_line_size (self);
   gssize got = pread (self->fd, samples, sizeof (samples), middle);
 
   if (got <= 0)
     return;
   self->looks_swapped =
-      self->format == GST_SLC_FORMAT_CI16
+      self->info.type == IMK_TYPE_CI16
           ? integers_look_swapped ((const gint16 *) samples, (gsize) got / 2)
           : floats_look_swapped (samples, (gsize) got / 4);
 }
@@ -206,52 +202,36 @@ gst_slc_image_open_raw (
 {
   GstSlcImage *self = g_new0 (GstSlcImage, 1);
 
-  self->format = format;
-  self->width = width;
+  self->info.type = gst_slc_format_type (format, IMK_TYPE_CI16);
+  self->info.width = width;
   return open_samples (self, path, error);
 }
 
 /* --- GMTSAR's ------------------------------------------------------------- */
 
-static void
-take_prm_error (const GError *found, GError **error)
-{
-  GQuark domain = GST_STREAM_ERROR;
-  gint code = GST_STREAM_ERROR_FORMAT;
-
-  if (found->code == GST_INSAR_PRM_ERROR_NOT_FOUND) {
-    domain = GST_RESOURCE_ERROR;
-    code = GST_RESOURCE_ERROR_NOT_FOUND;
-  } else if (found->code == GST_INSAR_PRM_ERROR_READ) {
-    domain = GST_RESOURCE_ERROR;
-    code = GST_RESOURCE_ERROR_OPEN_READ;
-  }
-  g_set_error_literal (error, domain, code, found->message);
-}
-
 GstSlcImage *
 gst_slc_image_open_prm (
     const gchar *location, GstSlcFormat format, GError **error)
 {
-  g_autoptr (GError) found = NULL;
-  g_autoptr (GstInsarPrm) prm = gst_insar_prm_load (location, &found);
+  g_autoptr (GstInsarPrm) prm = gst_insar_prm_load (location, error);
   g_autofree gchar *path = prm ? gst_insar_prm_find_slc (prm) : NULL;
   GstSlcImage *self;
 
-  if (!prm) {
-    take_prm_error (found, error);
+  if (!prm)
     return NULL;
-  }
   self = g_new0 (GstSlcImage, 1);
-  self->format = format == GST_SLC_FORMAT_AUTO ? GST_SLC_FORMAT_CI16 : format;
-  self->width = prm->width;
-  self->height = prm->height;
-  self->prf = prm->prf;
-  self->has_doppler = prm->has_fd1 && prm->prf > 0;
-  self->doppler = self->has_doppler ? prm->fd1 / prm->prf : 0;
-  self->spacing = prm->spacing;
-  self->rshift = prm->rshift;
-  self->ashift = prm->ashift;
+  self->info = (GstInsarSlcInfo){
+      .type = gst_slc_format_type (format, IMK_TYPE_CI16),
+      .width = prm->width,
+      .height = prm->height,
+      .prf = prm->prf,
+      .has_doppler = prm->has_fd1 && prm->prf > 0,
+      .rshift = prm->rshift,
+      .ashift = prm->ashift,
+      .spacing = prm->spacing,
+  };
+  if (self->info.has_doppler)
+    self->info.doppler = prm->fd1 / prm->prf;
   self->contradiction = g_steal_pointer (&prm->contradiction);
   self->other = gst_insar_prm_find_other (prm, path);
   return open_samples (self, path, error);

@@ -7,7 +7,7 @@
 
 #include "gstimagingndarray.h"
 #include "insar/gstinsarplace.h"
-#include "insar/gstinsarprm.h"
+#include "insar/gstinsarslc.h"
 
 G_BEGIN_DECLS
 
@@ -23,20 +23,12 @@ typedef enum {
 
 typedef struct _GstSlcImage GstSlcImage;
 
-/* The members up to @ashift are known after opening. @doppler: centre of the
- * azimuth spectrum, in cycles a line, if @has_doppler; @prf is 0 when the file
- * does not have it. */
 struct _GstSlcImage {
-  gchar *path; /* of the samples, as messages call it */
-  GstSlcFormat format;
-  guint width, height;
+  gchar *path;          /* of the samples, as messages call it */
+  GstInsarSlcInfo info; /* line_size is not set */
   gchar *other; /* a file of the same name beside the PRM file, or NULL */
   guint64 rest; /* bytes behind the last whole line */
-  gdouble prf, doppler;
-  gboolean has_doppler;
-  GstInsarSpacing spacing;
   GstInsarPlace place;
-  gint rshift, ashift;
   gchar *contradiction;   /* in the PRM file, as a sentence, or NULL */
   gboolean looks_swapped; /* the bytes of the samples */
   gboolean has_no_data;
@@ -53,11 +45,11 @@ struct _GstSlcImage {
   gpointer band; /* the same */
 };
 
-/* Returns: "ci16", ... */
-const gchar *gst_slc_format_name (GstSlcFormat format);
+/* Returns: the type of @format, @automatic for AUTO */
+ImkType gst_slc_format_type (GstSlcFormat format, ImkType automatic);
 
-/* Returns: bytes of a sample */
-gsize gst_slc_format_size (GstSlcFormat format);
+/* Returns: bytes of a line */
+gsize gst_slc_image_line_size (const GstSlcImage *self);
 
 /**
  * gst_slc_image_open_prm, gst_slc_image_open_raw, gst_slc_image_open_npy,

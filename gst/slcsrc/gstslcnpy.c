@@ -12,8 +12,9 @@ read_npy (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
 {
   g_autoptr (GError) why = NULL;
 
-  if (gst_imaging_npy_read_values (self->npy, self->fd, first * self->width,
-          (gsize) n_lines * self->width, data, &why))
+  if (gst_imaging_npy_read_values (self->npy, self->fd,
+          first * self->info.width, (gsize) n_lines * self->info.width, data,
+          &why))
     return TRUE;
   g_set_error_literal (
       error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ, why->message);
@@ -24,7 +25,7 @@ static gboolean
 copy_npy (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
     GError **error)
 {
-  const gsize line_size = self->width * gst_slc_format_size (self->format);
+  const gsize line_size = gst_slc_image_line_size (self);
 
   memcpy (data, (const guint8 *) self->npy->data + first * line_size,
       n_lines * line_size);
@@ -51,28 +52,28 @@ describe (GstSlcImage *self, GstSlcFormat format, GError **error)
 {
   const GstImagingNdArray *npy = self->npy;
   g_autofree gchar *found = gst_imaging_nd_array_describe (npy);
+  gboolean is_complex = npy->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64;
+  ImkType type;
 
-  self->format =
-      npy->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64 ? GST_SLC_FORMAT_CF32
-      : npy->type == GST_IMAGING_ND_ARRAY_TYPE_F32     ? GST_SLC_FORMAT_F32
-                                                       : GST_SLC_FORMAT_AUTO;
-  if (self->format == GST_SLC_FORMAT_AUTO || npy->n_dims != 2 ||
-      npy->n_values == 0 || npy->dims[0] > GST_SLC_MAX_HEIGHT ||
-      npy->dims[1] > GST_SLC_MAX_WIDTH) {
+  self->info.type = is_complex ? IMK_TYPE_CF32 : IMK_TYPE_F32;
+  if ((!is_complex && npy->type != GST_IMAGING_ND_ARRAY_TYPE_F32) ||
+      npy->n_dims != 2 || npy->n_values == 0 ||
+      npy->dims[0] > GST_SLC_MAX_HEIGHT || npy->dims[1] > GST_SLC_MAX_WIDTH) {
     g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
         "\"%s\" is %s, expected is complex64 or f32 [lines, samples]. Save it "
         "with values.astype (numpy.complex64).",
         self->path, found);
     return FALSE;
   }
-  if (format != GST_SLC_FORMAT_AUTO && format != self->format) {
+  type = gst_slc_format_type (format, self->info.type);
+  if (type != self->info.type) {
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" is %s, which format=%s contradicts. Set format=auto.",
-        self->path, found, gst_slc_format_name (format));
+        self->path, found, imk_type_name (type));
     return FALSE;
   }
-  self->height = (guint) npy->dims[0];
-  self->width = (guint) npy->dims[1];
+  self->info.height = (guint) npy->dims[0];
+  self->info.width = (guint) npy->dims[1];
   return TRUE;
 }
 

@@ -210,8 +210,8 @@ warn_of_rest (GstSlcSrc *self)
         ("\"%s\" has %" G_GUINT64_FORMAT
          " bytes behind its last whole line of %u samples (%s). Is "
          "num_rng_bins of the PRM file the width of this image?",
-            image->path, image->rest, image->width,
-            gst_slc_format_name (image->format)),
+            image->path, image->rest, image->info.width,
+            imk_type_name (image->info.type)),
         (NULL));
 }
 
@@ -254,25 +254,12 @@ warn_of_doubts (GstSlcSrc *self)
 static GstCaps *
 make_caps (const GstSlcImage *image, const Settings *settings)
 {
-  static const ImkType types[] = {
-      [GST_SLC_FORMAT_CI16] = IMK_TYPE_CI16,
-      [GST_SLC_FORMAT_CF32] = IMK_TYPE_CF32,
-      [GST_SLC_FORMAT_F32] = IMK_TYPE_F32,
-  };
-  const GstInsarSlcInfo info = {
-      .type = types[image->format],
-      .width = image->width,
-      .height = image->height,
-      .prf = image->prf,
-      .doppler = image->doppler,
-      .has_doppler = image->has_doppler,
-      .rshift = image->rshift + settings->rshift,
-      .ashift = image->ashift + settings->ashift,
-      .spacing = image->spacing,
-  };
+  GstInsarSlcInfo info = image->info;
+  GstCaps *caps;
 
-  GstCaps *caps = gst_insar_slc_info_to_caps (&info);
-
+  info.rshift += settings->rshift;
+  info.ashift += settings->ashift;
+  caps = gst_insar_slc_info_to_caps (&info);
   gst_insar_place_to_caps (&image->place, caps);
   if (image->has_no_data)
     gst_caps_set_simple (caps, "nodata", G_TYPE_DOUBLE, image->no_data, NULL);
@@ -295,15 +282,14 @@ gst_slc_src_open (
   warn_of_doubts (self);
   info->caps = make_caps (self->image, settings_of (self));
   info->unit_name = "lines";
-  info->n_units = self->image->height;
-  info->unit_size =
-      self->image->width * gst_slc_format_size (self->image->format);
+  info->n_units = self->image->info.height;
+  info->unit_size = gst_slc_image_line_size (self->image);
   wanted = settings_of (self)->lines_per_buffer;
   if (wanted == 0)
     wanted = (guint) MAX (BUFFER_SIZE / info->unit_size, 1);
   /* the size of a buffer is an unsigned int in GstBaseSrc */
   wanted = MIN (wanted, MAX (G_MAXINT / info->unit_size, 1));
-  info->n_per_buffer = MIN (wanted, self->image->height);
+  info->n_per_buffer = MIN (wanted, self->image->info.height);
   return TRUE;
 }
 

@@ -44,9 +44,7 @@ uint32_t imk_insarform_band_room (const ImkInsarformBand *self);
 void imk_insarform_band_push (ImkInsarformBand *self, const ImkImage *reference,
     const ImkImage *secondary, const ImkImage *phase);
 
-bool imk_insarform_band_is_ready (const ImkInsarformBand *self);
-
 /* The next line of both images, CF32, and its phase, valid until the next call.
- */
-void imk_insarform_band_pull (ImkInsarformBand *self, ImkImage *reference,
+ * Returns: false: more lines have to be pushed before */
+bool imk_insarform_band_pull (ImkInsarformBand *self, ImkImage *reference,
     ImkImage *secondary, ImkImage *phase);

@@ -8,6 +8,7 @@
 
 #include "imk/fft.h"
 #include "imk/parallel.h"
+#include "insarform/insarform-private.h"
 
 enum { MAX_LINES = 32 }; /* that are pulled at a time: threads share them */
 
@@ -171,15 +172,6 @@ imk_insarform_fringes_rewind (ImkInsarformFringes *self)
 
 /* --- products ------------------------------------------------------------- */
 
-static inline void
-load (bool is_float, const void *line, uint32_t x, double *re, double *im)
-{
-  *re = is_float ? ((const float *) line)[2 * x]
-                 : ((const int16_t *) line)[2 * x];
-  *im = is_float ? ((const float *) line)[2 * x + 1]
-                 : ((const int16_t *) line)[2 * x + 1];
-}
-
 /* In float64, where a product of two floats is neither too large nor too small.
  */
 static inline void
@@ -188,8 +180,8 @@ multiply (bool is_float, const void *reference, const void *secondary,
 {
   double a, b, c, d, re, im, power;
 
-  load (is_float, reference, x, &a, &b);
-  load (is_float, secondary, x, &c, &d);
+  imk_insarform_load (is_float, reference, x, &a, &b);
+  imk_insarform_load (is_float, secondary, x, &c, &d);
   re = a * c + b * d;
   im = b * c - a * d;
   power = re * re + im * im;

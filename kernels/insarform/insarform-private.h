@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Between insarform.c, which validates and counts lines, and cpu/cells.c,
- * which adds. */
+/* Between insarform.c, which validates and counts lines, cpu/cells.c, which
+ * adds, and the fringes. */
 #pragma once
 
 #include "imk/insarform.h"
+
+/* Sample @x of @line, CF32 or CI16. */
+static inline void
+imk_insarform_load (
+    bool is_float, const void *line, uint32_t x, double *re, double *im)
+{
+  *re = is_float ? ((const float *) line)[2 * x]
+                 : ((const int16_t *) line)[2 * x];
+  *im = is_float ? ((const float *) line)[2 * x + 1]
+                 : ((const int16_t *) line)[2 * x + 1];
+}
 
 /* Of a cell, a column of cells or a window. */
 typedef struct ImkInsarformSums {

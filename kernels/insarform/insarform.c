@@ -292,6 +292,8 @@ advance (ImkInsarform *self)
   bool moves = true;
 
   while (moves) {
+    ImkImage reference, secondary, phase;
+
     moves = false;
     if (self->filter && cells_are_ready (self) &&
         !imk_insarform_filter_is_ready (self->filter)) {
@@ -300,17 +302,12 @@ advance (ImkInsarform *self)
       moves = true;
     }
     if (self->band && cells_room (self) > 0 &&
-        imk_insarform_band_is_ready (self->band)) {
-      ImkImage reference, secondary, phase;
-
-      imk_insarform_band_pull (self->band, &reference, &secondary, &phase);
+        imk_insarform_band_pull (self->band, &reference, &secondary, &phase)) {
       add_lines (self, &reference, &secondary, &phase);
       moves = true;
     }
     if (self->fringes && next_room (self) > 0 &&
         imk_insarform_fringes_is_ready (self->fringes)) {
-      ImkImage reference, secondary, phase;
-
       imk_insarform_fringes_pull (
           self->fringes, next_room (self), &reference, &secondary, &phase);
       pass_lines (self, &reference, &secondary, &phase);
@@ -367,7 +364,7 @@ check_lines (const ImkInsarform *self, const ImkImage *reference,
 }
 
 ImkStatus
-imk_insarform_push_flat (ImkInsarform *self, const ImkImage *reference,
+imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
     const ImkImage *secondary, const ImkImage *phase, ImkError *error)
 {
   ImkStatus status = check_lines (self, reference, secondary, phase, error);
@@ -381,13 +378,6 @@ imk_insarform_push_flat (ImkInsarform *self, const ImkImage *reference,
     pass_lines (self, reference, secondary, phase);
   advance (self);
   return IMK_OK;
-}
-
-ImkStatus
-imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
-    const ImkImage *secondary, ImkError *error)
-{
-  return imk_insarform_push_flat (self, reference, secondary, NULL, error);
 }
 
 /* --- rows ----------------------------------------------------------------- */

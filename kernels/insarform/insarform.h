@@ -105,19 +105,12 @@ IMK_API uint32_t imk_insarform_pushed (const ImkInsarform *self);
  * imk_insarform_push: (the next lines of both images)
  * @reference, @secondary: of the width and the type of the config, 1 channel,
  *   equally many, at most imk_insarform_room lines
+ * @phase: (nullable): to be removed: f32, 1 channel, of the size of the lines:
+ *   rad. The product s1 conj (s2) of each sample is multiplied by exp (-i
+ *   @phase) before any sum. Not finite: the sample counts as one without data.
+ *   NULL with a fringe_window, which measures that phase
  * Returns: IMK_ERROR_IMAGE, nothing was pushed */
 IMK_API ImkStatus imk_insarform_push (ImkInsarform *self,
-    const ImkImage *reference, const ImkImage *secondary, ImkError *error);
-
-/**
- * imk_insarform_push_flat: (the next lines, and a phase to remove)
- * @phase: (nullable): f32, 1 channel, of the size of the lines: rad. The
- *   product s1 conj (s2) of each sample is multiplied by exp (-i @phase) before
- *   any sum. Not finite: the sample counts as one without data
- *
- * Not with a fringe_window, which measures that phase.
- * Returns: as imk_insarform_push */
-IMK_API ImkStatus imk_insarform_push_flat (ImkInsarform *self,
     const ImkImage *reference, const ImkImage *secondary, const ImkImage *phase,
     ImkError *error);
 

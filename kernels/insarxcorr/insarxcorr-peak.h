@@ -310,6 +310,25 @@ imk_insarxcorr_refine (const ImkInsarxcorrPlan *plan, uint32_t v, uint32_t u,
   peak->dy = (double) u - plan->fine.n_lags_y / 2 + y / c->interp - half;
 }
 
+/* What the bins of a line of @n are multiplied by, so that its transform back,
+ * which does not divide, gives the samples m / @interp later, m < @interp. Bins
+ * from n / 2 on are negative frequencies.
+ * @turns: (out): [interp][n][2] */
+static inline void
+imk_insarxcorr_fill_turns (uint32_t interp, uint32_t n, float *turns)
+{
+  const double pi = 3.14159265358979323846;
+
+  for (uint32_t m = 0; m < interp; m++)
+    for (uint32_t k = 0; k < n; k++) {
+      double frequency = k < n / 2 ? (double) k : (double) k - n;
+      double angle = 2 * pi * frequency * m / ((double) interp * n);
+
+      *turns++ = (float) (cos (angle) / n);
+      *turns++ = (float) (sin (angle) / n);
+    }
+}
+
 /* Interpolation of 8 samples to 8 F by their spectrum, with zeros in its
  * middle; the bin of the Nyquist frequency goes to the negative half whole.
  * So sample n / F is sum_i w(n, i) W(i) with

@@ -247,27 +247,6 @@ pair_case (const ImkDevice *device, ImkInsarxcorrMode mode, uint32_t n_rows,
   pair_close (&p);
 }
 
-/* Each kernel's time, which the CUDA module prints: in the row
- * "insarxcorr-stages-MODE" is the pair with that. */
-static void
-stages_case (const ImkDevice *device, ImkInsarxcorrMode mode)
-{
-  const bool precise = mode == IMK_INSARXCORR_PRECISE;
-  const char *name =
-      precise ? "insarxcorr-stages-precise" : "insarxcorr-stages-compat";
-  BenchEntry entry = {"cuda", "ours", ours_run, NULL};
-  Pair p;
-
-  if (!bench_wants_row (name))
-    return;
-  setenv ("IMK_INSARXCORR_STAGES", "1", 1);
-  pair_open (&p, device, mode, 50, 0, 1);
-  unsetenv ("IMK_INSARXCORR_STAGES");
-  entry.data = &p;
-  bench_case (name, &entry, 1);
-  pair_close (&p);
-}
-
 static void
 gpu_cases (void)
 {
@@ -284,8 +263,6 @@ gpu_cases (void)
   bench_ok (device->context (0, &context, &error), &error);
   bench_ok (device->push (context, &error), &error);
   bench_ok (device->count (&n_devices, &error), &error);
-  for (int mode = 0; mode <= IMK_INSARXCORR_PRECISE; mode++)
-    stages_case (device, (ImkInsarxcorrMode) mode);
   for (int n = 1; n <= n_devices && n <= 4; n *= 2) {
     pair_case (device, IMK_INSARXCORR_COMPAT, 50, 0, (uint32_t) n);
     pair_case (device, IMK_INSARXCORR_PRECISE, 50, 0, (uint32_t) n);

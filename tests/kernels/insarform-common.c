@@ -66,10 +66,8 @@ insarform_form (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
         continue;
       }
       test_check (room > 0, "no room after %u lines", at);
-      test_ok (with_phase
-                   ? imk_insarform_push_flat (
-                         self, &a, &b, &phase, test_new_error ())
-                   : imk_insarform_push (self, &a, &b, test_new_error ()));
+      test_ok (imk_insarform_push (
+          self, &a, &b, with_phase ? &phase : NULL, test_new_error ()));
     }
     test_check (imk_insarform_room (self) == 0 ||
                     imk_insarform_pushed (self) < c->height,

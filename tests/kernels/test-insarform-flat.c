@@ -422,14 +422,14 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   INSARFORM_REFUSES (good, c.filter_window = 4, "filter-window is 4");
   test_ok (
       imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
-  test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
+  test_error (imk_insarform_push (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "phase");
   imk_insarform_free (self);
   good.fringe_window = 32;
   phase.height = 2;
   test_ok (
       imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
-  test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
+  test_error (imk_insarform_push (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "is measured");
   imk_insarform_free (self);
 }

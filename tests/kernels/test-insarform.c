@@ -267,10 +267,10 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
       IMK_ERROR_UNAVAILABLE, "on the CPU alone");
   test_ok (
       imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
-  test_error (imk_insarform_push (self, &a, &b, test_new_error ()),
+  test_error (imk_insarform_push (self, &a, &b, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "there is room for 42"); /* 14 rows of 3 */
   a.height = 2;
-  test_error (imk_insarform_push (self, &a, &b, test_new_error ()),
+  test_error (imk_insarform_push (self, &a, &b, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "secondary");
   imk_insarform_free (self);
   imk_insarform_free (NULL);

@@ -111,7 +111,7 @@ process (void *data, ImkError *error)
 
     status = imk_insarform_is_ready (k)
                  ? imk_insarform_process (k, &out, error)
-                 : imk_insarform_push (k, &reference, &secondary, error);
+                 : imk_insarform_push (k, &reference, &secondary, NULL, error);
   }
   return status;
 }

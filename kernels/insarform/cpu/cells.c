@@ -51,15 +51,6 @@ add_f32 (ImkInsarformSums *s, const void *reference, const void *secondary,
     add_sample (s, a[i], a[i + 1], b[i], b[i + 1]);
 }
 
-static inline void
-load (bool is_float, const void *line, uint32_t x, double *re, double *im)
-{
-  *re = is_float ? ((const float *) line)[2 * x]
-                 : ((const int16_t *) line)[2 * x];
-  *im = is_float ? ((const float *) line)[2 * x + 1]
-                 : ((const int16_t *) line)[2 * x + 1];
-}
-
 /* Turns the secondary, whose powers stay, by the phase to remove. */
 static inline void
 add_flat (ImkInsarformSums *s, bool is_float, const void *reference,
@@ -69,8 +60,8 @@ add_flat (ImkInsarformSums *s, bool is_float, const void *reference,
     double re1, im1, re2, im2;
     double c = cosf (phase[i]), d = sinf (phase[i]);
 
-    load (is_float, reference, i, &re1, &im1);
-    load (is_float, secondary, i, &re2, &im2);
+    imk_insarform_load (is_float, reference, i, &re1, &im1);
+    imk_insarform_load (is_float, secondary, i, &re2, &im2);
     add_sample (s, re1, im1, re2 * c - im2 * d, re2 * d + im2 * c);
   }
 }

@@ -150,8 +150,7 @@ lay_out_samples (const Cpu *cpu, uint8_t *block, size_t *used, Workspace *s)
   s->lines = carve (block, used, n[0]);
   s->spectra = carve (block, used, n[0]);
   s->phases = carve (block, used, finer * n[0]);
-  s->even = carve (block, used, plan->patch_width[0] * sizeof (float));
-  s->odd = carve (block, used, plan->patch_width[0] * sizeof (float));
+  s->amplitudes = carve (block, used, plan->patch_width[0] * sizeof (float));
 }
 
 /* Lays a workspace out over @block. Returns: bytes that it takes */
@@ -297,25 +296,6 @@ create_plans (Cpu *cpu, ImkError *error)
   return status;
 }
 
-/* Bins from width / 2 on are negative frequencies; the inverse transform does
- * not divide. */
-static void
-fill_turns (Cpu *cpu)
-{
-  const double pi = 3.14159265358979323846;
-  uint32_t width = cpu->plan->patch_width[0];
-  uint32_t ri = cpu->plan->config.range_interp;
-
-  for (uint32_t m = 0; m < ri; m++)
-    for (uint32_t k = 0; k < width; k++) {
-      double frequency = k < width / 2 ? (double) k : (double) k - width;
-      double angle = 2 * pi * frequency * m / ((double) ri * width);
-
-      cpu->turns[m * width + k] = (Complex){
-          (float) (cos (angle) / width), (float) (sin (angle) / width)};
-    }
-}
-
 static ImkStatus
 create_tables (Cpu *cpu, ImkError *error)
 {
@@ -326,7 +306,8 @@ create_tables (Cpu *cpu, ImkError *error)
   cpu->tables = malloc (imk_insarxcorr_zoom_size (c->interp));
   if (!cpu->turns || !cpu->tables)
     return no_memory (imk_insarxcorr_zoom_size (c->interp), error);
-  fill_turns (cpu);
+  imk_insarxcorr_fill_turns (
+      c->range_interp, cpu->plan->patch_width[0], &cpu->turns->re);
   imk_insarxcorr_zoom_fill (c->interp, cpu->tables);
   cpu->zoom = imk_insarxcorr_zoom_over (c->interp, cpu->tables);
   return IMK_OK;

@@ -54,13 +54,15 @@ detect_chunk (const ImkInsarxcorrWork *w, float *out, ImkError *error)
     return IMK_OK;
   }
   for (uint32_t y = 0; y < IMK_INSARXCORR_CHUNK; y++)
-    scatter_phase (cpu, 0, s->lines + y * width, s->even, out + y * width);
+    scatter_phase (
+        cpu, 0, s->lines + y * width, s->amplitudes, out + y * width);
   status = imk_fft_execute (cpu->forward[0], s->lines, s->spectra, error);
   for (uint32_t m = 1; m < ri && status == IMK_OK; m++) {
     multiply (s->spectra, cpu->turns + m * width, width, s->phases);
     status = imk_fft_execute (cpu->backward[0], s->phases, s->lines, error);
     for (uint32_t y = 0; y < IMK_INSARXCORR_CHUNK && status == IMK_OK; y++)
-      scatter_phase (cpu, m, s->lines + y * width, s->odd, out + y * width);
+      scatter_phase (
+          cpu, m, s->lines + y * width, s->amplitudes, out + y * width);
   }
   return status;
 }

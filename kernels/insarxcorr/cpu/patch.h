@@ -24,10 +24,10 @@ typedef struct ImkInsarxcorrSpace {
   ImkInsarxcorrComplex *lines, *spectra, *phases; /* COMPAT: [CHUNK][width];
                                                    * PRECISE: samples, their
                                                    * spectrum, finer samples */
-  float *even, *odd;                              /* COMPAT: [width] */
-  float *a, *b; /* amplitudes without their mean, fine width x height
-                 * of reference and secondary; PRECISE: [fft_height]
-                 * [fft_width], zero beyond them */
+  float *amplitudes; /* COMPAT: of every range_interp-th column, [width] */
+  float *a, *b;      /* amplitudes without their mean, fine width x height
+                      * of reference and secondary; PRECISE: [fft_height]
+                      * [fft_width], zero beyond them */
   ImkInsarxcorrComplex *a_spectrum; /* [fft_height][fft_width / 2 + 1] */
   ImkInsarxcorrComplex *b_spectrum; /* and then real, over it */
   int32_t *a_cut, *b_cut;           /* COMPAT, methods of time */

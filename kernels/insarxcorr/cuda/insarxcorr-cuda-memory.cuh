@@ -9,7 +9,6 @@
 #include "core/cuda/cuda-cutter.h"
 #include "insarxcorr/insarxcorr-backend.h"
 #include "insarxcorr/cuda/insarxcorr-cuda.cuh"
-#include "insarxcorr/cuda/insarxcorr-cuda-stages.cuh"
 
 namespace insar
 {
@@ -35,7 +34,6 @@ struct Cuda {
   Fft patch_lines[N_SIDES], patch_columns[N_SIDES];
   Fft wide_lines[N_SIDES], wide_columns[N_SIDES];
   cudaEvent_t copied; /* host_items may be written again */
-  Stages *stages;     /* NULL but for benchmarks */
   cudaStream_t uploads[N_SIDES];
 };
 
@@ -146,23 +144,6 @@ cut_bands (Cuda *s, Cutter *c)
   }
 }
 
-/* Bins from n / 2 on are negative frequencies; the transform back divides by
- * nothing. */
-static void
-fill_phases (float2 *phases, uint32_t interp, uint32_t n)
-{
-  const double pi = 3.14159265358979323846;
-
-  for (uint32_t m = 0; m < interp; m++)
-    for (uint32_t k = 0; k < n; k++) {
-      double frequency = k < n / 2 ? (double) k : (double) k - n;
-      double angle = 2 * pi * frequency * m / ((double) interp * n);
-
-      phases[(size_t) m * n + k] =
-          make_float2 ((float) (cos (angle) / n), (float) (sin (angle) / n));
-    }
-}
-
 static float2
 root_of (uint64_t k, uint64_t n)
 {
@@ -214,7 +195,8 @@ upload_tables (Cuda *s, ImkError *error)
   cut_tables (s, &device, &d);
   *t.plan = *s->plan;
   imk_insarxcorr_zoom_fill (s->plan->config.interp, t.zoom);
-  fill_phases (t.phases, s->plan->fine.interp_x, s->plan->patch_width[0]);
+  imk_insarxcorr_fill_turns (
+      s->plan->fine.interp_x, s->plan->patch_width[0], &t.phases->x);
   fill_turns (s, t.turns, d.turns);
   s->arguments.plan = d.plan;
   s->arguments.zoom = d.zoom;

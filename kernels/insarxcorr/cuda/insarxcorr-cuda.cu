@@ -31,15 +31,6 @@ grid (dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream)
   return launch;
 }
 
-/* What a launch returned, and an event behind it. */
-static ImkStatus
-mark (const Cuda *s, ImkStatus status, const char *name, cudaStream_t stream,
-    ImkError *error)
-{
-  return status == IMK_OK && s->stages ? s->stages->mark (name, stream, error)
-                                       : status;
-}
-
 /* All that there is, whatever @size: another object, with patches of another
  * size, may set the same of the same kernel before this one launches it. None
  * of the kernels has shared memory of its own. */
@@ -63,9 +54,8 @@ allow_shared (Kernel kernel, size_t size, ImkError *error)
 /* @n_lines lines of @n patches. */
 template <bool backward, bool columns, typename Job>
 static ImkStatus
-launch_transform (const Cuda *s, const char *name, const Fft &f,
-    uint32_t n_lines, uint32_t n, const Job &job, cudaStream_t stream,
-    ImkError *error)
+launch_transform (const Fft &f, uint32_t n_lines, uint32_t n, const Job &job,
+    cudaStream_t stream, ImkError *error)
 {
   const dim3 block = block_for (f.n);
   const size_t shared = shared_for (f.n, 2);
@@ -77,7 +67,7 @@ launch_transform (const Cuda *s, const char *name, const Fft &f,
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (
         error, launch, (transform<backward, columns, Job>), f, n_lines, job);
-  return mark (s, status, name, stream, error);
+  return status;
 }
 
 /* Calls @launch with a usual length as a constant. */
@@ -121,10 +111,9 @@ launch_usual_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
     cudaLaunchConfig_t launch =
         grid (dim3 (imk_div_up (s->n_fresh, L::COUNT), n, N_SIDES),
             dim3 (L::THREADS), 0, stream);
-    ImkStatus status = IMK_CUDA_LAUNCH (
-        error, launch, (detect_usual_lines<type, length.value>), s->lines, a);
 
-    return mark (s, status, "amplitudes", stream, error);
+    return IMK_CUDA_LAUNCH (
+        error, launch, (detect_usual_lines<type, length.value>), s->lines, a);
   });
 }
 
@@ -137,10 +126,9 @@ launch_usual_lines (const Cuda *s, const Arguments &a, uint32_t n,
     cudaLaunchConfig_t launch =
         grid (dim3 (a.fine.fft_height / 4 * 3 / L::COUNT, n), dim3 (L::THREADS),
             0, stream);
-    ImkStatus status = IMK_CUDA_LAUNCH (
-        error, launch, transform_usual_lines<length.value>, s->lag_lines, a);
 
-    return mark (s, status, "lines", stream, error);
+    return IMK_CUDA_LAUNCH (
+        error, launch, transform_usual_lines<length.value>, s->lag_lines, a);
   });
 }
 
@@ -153,10 +141,9 @@ launch_usual_columns (const Cuda *s, const Arguments &a, uint32_t n,
     cudaLaunchConfig_t launch =
         grid (dim3 (imk_div_up (a.fine.fft_width / 2 + 1, C::COUNT), n),
             dim3 (C::THREADS), 0, stream);
-    ImkStatus status = IMK_CUDA_LAUNCH (error, launch,
-        correlate_usual_columns<length.value>, s->lag_columns, a);
 
-    return mark (s, status, "columns", stream, error);
+    return IMK_CUDA_LAUNCH (error, launch,
+        correlate_usual_columns<length.value>, s->lag_columns, a);
   });
 }
 
@@ -168,10 +155,9 @@ launch_usual_lags (const Cuda *s, const Arguments &a, uint32_t n,
     using L = Lines<length.value>;
     cudaLaunchConfig_t launch = grid (
         dim3 (a.fine.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), 0, stream);
-    ImkStatus status = IMK_CUDA_LAUNCH (
-        error, launch, make_usual_lags<length.value>, s->lag_lines, a);
 
-    return mark (s, status, "lags", stream, error);
+    return IMK_CUDA_LAUNCH (
+        error, launch, make_usual_lags<length.value>, s->lag_lines, a);
   });
 }
 
@@ -189,7 +175,7 @@ launch_compat_lines (const Cuda *s, const Arguments &a, uint32_t n,
 
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, detect_lines<type>, s->lines, a);
-  return mark (s, status, "amplitudes", stream, error);
+  return status;
 }
 
 template <ImkType type>
@@ -207,17 +193,17 @@ launch_precise_side (const Cuda *s, const Arguments &a, int side, uint32_t n,
   const WideLines wide_lines = {a, side, width, width * a.fine.interp_x,
       imk_insarxcorr_fine_start (s->plan, side, true),
       imk_insarxcorr_fine_scale (s->plan, side)};
-  ImkStatus status = launch_transform<false, false> (s, "patch lines",
+  ImkStatus status = launch_transform<false, false> (
       s->patch_lines[side], height, n, samples, stream, error);
 
   if (status == IMK_OK)
-    status = launch_transform<false, true> (s, "patch columns",
+    status = launch_transform<false, true> (
         s->patch_columns[side], width, n, columns, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, true> (s, "wide columns",
+    status = launch_transform<true, true> (
         s->wide_columns[side], width, n, wide_columns, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, false> (s, "wide lines",
+    status = launch_transform<true, false> (
         s->wide_lines[side], a.fine.height[side], n, wide_lines, stream, error);
   return status;
 }
@@ -240,17 +226,14 @@ launch_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
     status = launch_compat_lines<type> (s, a, n, stream, error);
   } else {
     status = IMK_CUDA_LAUNCH (error, one_each, find_centres<type>, a);
-    status = mark (s, status, "centres", stream, error);
     for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
       status = launch_precise_side<type> (s, a, side, n, stream, error);
   }
-  if (status == IMK_OK && !s->is_usual) {
+  if (status == IMK_OK && !s->is_usual)
     status = IMK_CUDA_LAUNCH (error, lines, find_line_levels, a);
-    status = mark (s, status, "line levels", stream, error);
-  }
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, one_each, find_levels, a);
-  return mark (s, status, "levels", stream, error);
+  return status;
 }
 
 static ImkStatus
@@ -286,17 +269,17 @@ launch_correlation (const Cuda *s, const Arguments &a, uint32_t n,
   const LagLines lags = {
       a, precise ? 0 : f.fft_width - f.fft_width / 4, !precise};
   ImkStatus status = launch_transform<false, false> (
-      s, "lines", s->lag_lines, f.fft_height, n, lines, stream, error);
+      s->lag_lines, f.fft_height, n, lines, stream, error);
 
   if (status == IMK_OK)
     status = launch_transform<false, true> (
-        s, "columns", s->lag_columns, f.fft_width, n, columns, stream, error);
+        s->lag_columns, f.fft_width, n, columns, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, true> (s, "products", s->lag_columns,
-        f.fft_width / 2 + 1, n, products, stream, error);
+    status = launch_transform<true, true> (
+        s->lag_columns, f.fft_width / 2 + 1, n, products, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, false> (s, "lags", s->lag_lines,
-        imk_div_up (f.n_lags_y, 2), n, lags, stream, error);
+    status = launch_transform<true, false> (
+        s->lag_lines, imk_div_up (f.n_lags_y, 2), n, lags, stream, error);
   return status;
 }
 
@@ -317,7 +300,7 @@ launch_normalisation (const Cuda *s, const Arguments &a, uint32_t n,
     status = allow_shared (normalise_lines, shared, error);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, lines, normalise_lines, a);
-  return mark (s, status, "normalise", stream, error);
+  return status;
 }
 
 static ImkStatus
@@ -330,11 +313,9 @@ launch_surface (const Cuda *s, const Arguments &a, uint32_t n,
       grid (dim3 (imk_div_up (n_lags, BLOCK), n), dim3 (BLOCK), 0, stream);
   ImkStatus status;
 
-  if (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ) {
-    status = IMK_CUDA_LAUNCH (
+  if (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ)
+    return IMK_CUDA_LAUNCH (
         error, time, correlate_in_time, a, c->method == IMK_INSARXCORR_TIME4);
-    return mark (s, status, "time", stream, error);
-  }
   status = launch_correlation (s, a, n, stream, error);
   if (status == IMK_OK && c->mode == IMK_INSARXCORR_PRECISE)
     status = launch_normalisation (s, a, n, stream, error);
@@ -354,36 +335,25 @@ launch_usual_surface (const Cuda *s, const Arguments &a, uint32_t n,
   return status;
 }
 
-static ImkStatus
-launch_line_peaks (const Cuda *s, const Arguments &a, uint32_t n,
-    cudaStream_t stream, ImkError *error)
-{
-  cudaLaunchConfig_t lines =
-      grid (dim3 (imk_div_up (a.fine.n_lags_y, BLOCK / WARP), n), dim3 (BLOCK),
-          0, stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, lines, find_line_peaks, a);
-
-  return mark (s, status, "line peaks", stream, error);
-}
-
 /* Of patches with amplitudes: all but the last step. */
 static ImkStatus
 launch_lags (const Cuda *s, const Arguments &a, uint32_t n, cudaStream_t stream,
     ImkError *error)
 {
   const ImkInsarxcorrConfig *c = &s->plan->config;
+  cudaLaunchConfig_t lines =
+      grid (dim3 (imk_div_up (a.fine.n_lags_y, BLOCK / WARP), n), dim3 (BLOCK),
+          0, stream);
   cudaLaunchConfig_t parts =
       grid (dim3 (CORRELATION_PARTS, n), dim3 (BLOCK), 0, stream);
   ImkStatus status = s->is_usual ? launch_usual_surface (s, a, n, stream, error)
                                  : launch_surface (s, a, n, stream, error);
 
   if (status == IMK_OK && !s->is_usual)
-    status = launch_line_peaks (s, a, n, stream, error);
+    status = IMK_CUDA_LAUNCH (error, lines, find_line_peaks, a);
   if (status == IMK_OK && c->mode == IMK_INSARXCORR_COMPAT &&
-      c->method == IMK_INSARXCORR_FREQ) {
+      c->method == IMK_INSARXCORR_FREQ)
     status = IMK_CUDA_LAUNCH (error, parts, multiply_at_peaks, a);
-    status = mark (s, status, "correlation", stream, error);
-  }
   return status;
 }
 
@@ -490,7 +460,7 @@ launch_patches (const Cuda *s, const Arguments &a, uint32_t n_measured,
     status = launch_lags (s, a, n_measured, stream, error);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
-  return mark (s, status, "peaks", stream, error);
+  return status;
 }
 
 static ImkStatus
@@ -501,8 +471,6 @@ process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
   uint32_t n_measured = 0;
   ImkStatus status = send_items (s, row, first, n, &n_measured, stream, error);
 
-  if (status == IMK_OK && s->stages)
-    status = s->stages->begin (stream, error);
   a.out = (uint8_t *) out->data;
   a.out_stride = out->stride;
   if (status != IMK_OK)
@@ -580,7 +548,6 @@ cuda_destroy (void *state)
 {
   Cuda *s = (Cuda *) state;
 
-  delete s->stages;
   cudaFree (s->memory); /* blocks until kernels that use it are done */
   cudaFreeHost (s->host_items);
   if (s->copied)
@@ -616,7 +583,6 @@ cuda_create (
   s->plan = plan;
   s->part = &plan->parts[part];
   s->is_usual = is_usual_plan (plan);
-  s->stages = Stages::create ();
   status = check_shared (s, error);
   if (status == IMK_OK)
     status = allocate (s, error);

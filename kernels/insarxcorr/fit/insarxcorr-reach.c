@@ -133,6 +133,15 @@ compare (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
+/* Returns: the scatter of residuals, by the median of their @sizes, which are
+ * sorted */
+static double
+scatter_of (double *sizes, size_t n)
+{
+  qsort (sizes, n, sizeof (*sizes), compare);
+  return fmax (FROM_MEDIAN * sizes[n / 2], LEAST_SCATTER);
+}
+
 /* @residuals: what the plane leaves; @fit: through these; @scratch: [n] */
 static ImkInsarxcorrCurve
 measure_curve (const ImkInsarxcorrPoint *residuals, size_t n,
@@ -150,8 +159,7 @@ measure_curve (const ImkInsarxcorrPoint *residuals, size_t n,
     scratch[i] = fabs ((is_azimuth ? p->dy : p->dx) - field);
     squares += field * field;
   }
-  qsort (scratch, n, sizeof (*scratch), compare);
-  scatter = fmax (FROM_MEDIAN * scratch[n / 2], LEAST_SCATTER);
+  scatter = scatter_of (scratch, n);
   curve.rms = sqrt (squares / (double) n);
   curve.largest = largest_curve (t, fit, area);
   curve.is_curved =
@@ -160,32 +168,22 @@ measure_curve (const ImkInsarxcorrPoint *residuals, size_t n,
   return curve;
 }
 
-/* Returns: the scatter of residuals of one axis, by their median. @scratch: [n]
- */
-static double
-scatter_of (const ImkInsarxcorrPoint *residuals, size_t n, bool is_azimuth,
-    double *scratch)
-{
-  for (size_t i = 0; i < n; i++)
-    scratch[i] = fabs (is_azimuth ? residuals[i].dy : residuals[i].dx);
-  qsort (scratch, n, sizeof (*scratch), compare);
-  return fmax (FROM_MEDIAN * scratch[n / 2], LEAST_SCATTER);
-}
-
 /* A wrong offset far from most others draws a curve to itself, and hides that
  * the others lie close together.
  * Returns: how many residuals are left, the first ones */
 static size_t
 drop_outliers (ImkInsarxcorrPoint *residuals, size_t n, double *scratch)
 {
-  double range = fmax (
-      MAX_RESIDUAL, MAX_DEVIATIONS * scatter_of (residuals, n, false, scratch));
-  double azimuth = fmax (
-      MAX_RESIDUAL, MAX_DEVIATIONS * scatter_of (residuals, n, true, scratch));
+  double most[2]; /* range, azimuth */
   size_t left = 0;
 
+  for (int axis = 0; axis < 2; axis++) {
+    for (size_t i = 0; i < n; i++)
+      scratch[i] = fabs (axis ? residuals[i].dy : residuals[i].dx);
+    most[axis] = fmax (MAX_RESIDUAL, MAX_DEVIATIONS * scatter_of (scratch, n));
+  }
   for (size_t i = 0; i < n; i++)
-    if (fabs (residuals[i].dx) <= range && fabs (residuals[i].dy) <= azimuth)
+    if (fabs (residuals[i].dx) <= most[0] && fabs (residuals[i].dy) <= most[1])
       residuals[left++] = residuals[i];
   return left;
 }

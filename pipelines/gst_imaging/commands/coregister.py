@@ -11,10 +11,10 @@ Offsets are measured in mode=precise, on about 20 x 25 patches from corner to co
 If less than a quarter of them correlate, the shift is searched in the whole images, and larger templates are tried once. The secondary is read a second time for
 resampling, because the fit needs all offsets. Images of two scenes are refused.
 """
-from ..sar import arguments, field, told, warp
+from ..sar import arguments
+from ..sar.alignment import Alignment, report
 from ..sar.images import check_complex
-from ..sar.interferogram import add_pictures, form, resampling
-from ..sar.measure import add_figures, check_fit
+from ..sar.interferogram import form
 from ..sar.pair import Work
 
 EXAMPLES = [
@@ -49,27 +49,11 @@ def run(options):
         if made.is_complete():
             return made.result
         this.open(check_complex)
-        offsets = this.measure("text/x-gmtsar-xcorr", options.rasters)
-        check_fit(offsets, pair.secondary)
-        rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
-        this.keep(offsets, "freq_xcorr.dat")
-        fit, snr = offsets.fit_function(), offsets.found["min-correlation"]
-        field.write(made.path("field.svg"), rows, fit, snr)
-        dense, words = None, []
-        if options.warp:
-            dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this)
-            dense.warn_of_few(made.warn)
-            words = dense.save(made.path(""))
-        summary = form(options, this.images, resampling(options, this.images[0], made.path("fit.txt"), words), this,
-                       ["flatten=" + options.flatten, "restore-phase=true"])
-        add_figures(made.report, offsets, this.images[0])
-        if dense:
-            told.add_warp(made.report, dense)
+        aligned = Alignment(options, this, raster=options.rasters)
+        offsets, dense = aligned.offsets, aligned.dense
+        summary = form(options, this.images, aligned.words, this, ["flatten=" + options.flatten, "restore-phase=true"])
         cells = f"{summary['with-data']} of {summary['width']} x {summary['height']} cells"
-        told.add_coherence(made, options, summary)
-        add_pictures(made.report, options, this, summary)
-        told.add_field(made.report, rows, fit, snr)
-        told.add_residuals(made.report, rows, fit, snr)
+        report(options, this, summary, aligned)
         this.end()
         result = made.finish(patches=offsets.n, summary=summary, warp=dense.counts if dense else None,
                              fit={name: value for name, value in offsets.found.items() if name != "element"})

@@ -13,6 +13,7 @@ from .. import play
 from ..command import WRONG_USE, Failure, absent, say
 from ..report import Report
 from ..sar import field, told
+from ..sar.messages import Messages
 from ..sar.one_file import is_picture, writing
 from ..sar.prm import parse_fit
 
@@ -32,18 +33,14 @@ def add_arguments(parser):
     parser.add_argument("--report", metavar="FILE.html", help="also writes a page: the quality of the fit, residuals, the offset field")
 
 
-def fit_offsets(options, found, warn):
-    """found: gets the numbers of insarxcorr-fit. Returns: the eight lines"""
-    def take(structure):
-        if structure.get_name() == "insarxcorr-fit":
-            names = map(structure.nth_field_name, range(structure.n_fields()))
-            found.update((name, structure.get_value(name)) for name in names)
-
+def fit_offsets(options, warn):
+    """Returns: the eight lines, and the numbers of insarxcorr-fit"""
+    messages = Messages("insarfit", "insarxcorr-fit")
     with tempfile.NamedTemporaryFile() as lines:
         play.play(play.parse(["filesrc", "location=" + options.offsets, "!", "insarfit", "fit-range=" + options.range_terms,
                               "fit-azimuth=" + options.azimuth_terms, "fit-snr=" + options.snr, "!", "filesink",
-                              "location=" + lines.name]), warn, take)
-        return lines.read().decode()
+                              "location=" + lines.name]), warn, messages.take)
+        return lines.read().decode(), messages.found
 
 
 def describe(found):
@@ -76,13 +73,13 @@ def run(options):
     for path in options.picture, options.report:
         if path and not is_picture(path):
             raise Failure(WRONG_USE, f'"{path}" would be replaced, and it is no picture and no page.')
-    found, warnings = {}, []
+    warnings = []
 
     def warn(sentence):
         warnings.append(sentence)
         say(f"gst-imaging fitoffset: {sentence}")
 
-    lines = fit_offsets(options, found, warn)
+    lines, found = fit_offsets(options, warn)
     say(f"gst-imaging fitoffset: {describe(found)}")
     if options.picture or options.report:
         rows, fit, snr = field.read_offsets(options.offsets), parse_fit(lines, "the fit"), float(options.snr)

@@ -15,11 +15,11 @@ import os
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import agreement, arguments, field, fringes, geocode, grids, ground, lookside, orbit, rasters, told, unwrap, warp
+from ..sar import agreement, arguments, fringes, geocode, grids, ground, orbit, rasters, told, unwrap
 from ..sar import places as geolocation
+from ..sar.alignment import Alignment, report
 from ..sar.images import check_complex, file_of, find_led, led_of
-from ..sar.interferogram import add_pictures, form, resampling
-from ..sar.measure import add_figures, check_fit
+from ..sar.interferogram import form
 from ..sar.pair import Work
 
 EXAMPLES = [
@@ -122,23 +122,6 @@ def mask_of_cells(wanted, summary):
     return wanted[rows][:, columns]
 
 
-def align(options, this, made, places):
-    """Measures offsets and their fit. places: the orbit.Images of the two, or None. Returns: words that resample, Offsets, their rows, and the
-    Field of --warp"""
-    offsets = this.measure("text/x-gmtsar-xcorr", None)
-    check_fit(offsets, this.pair.secondary)
-    rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
-    if places:
-        lookside.check(places, this.images[0], offsets, made.warn)
-    this.keep(offsets, "freq_xcorr.dat")
-    field.write(made.path("field.svg"), rows, offsets.fit_function(), offsets.found["min-correlation"])
-    dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
-    if dense:
-        dense.warn_of_few(made.warn)
-    words = dense.save(made.path("")) if dense else []
-    return resampling(options, this.images[0], made.path("fit.txt"), words), offsets, rows, dense
-
-
 def find_image(options, pair):
     """Returns: the orbit.Image in whose columns and lines the images are, for --geocode orbit; None without"""
     if options.geocode != ["orbit"]:
@@ -191,21 +174,6 @@ def warn_of_third(made, pair, orbit):
                   f"rad. --grid {third} is right.")
 
 
-def tell(made, options, this, summary, aligned):
-    """Fills the report. aligned: as align(), or None"""
-    if aligned:
-        _words, offsets, rows, dense = aligned
-        add_figures(made.report, offsets, this.images[0])
-        fit, snr = offsets.fit_function(), offsets.found["min-correlation"]
-    told.add_coherence(made, options, summary)
-    add_pictures(made.report, options, this, summary)
-    if aligned:
-        if dense:
-            told.add_warp(made.report, dense)
-        told.add_field(made.report, rows, fit, snr)
-        told.add_residuals(made.report, rows, fit, snr)
-
-
 def finish(options, this, made, summary, image, found):
     """Files of snaphu, unwrapping, map coordinates. found: as check_rasters(). Returns: figures for result.json"""
     names, figures = ["coherence", "amplitude", "phase"], {}
@@ -256,13 +224,13 @@ def run(options):
         found = check_rasters(options, this, made)
         if options.coregistered:
             check_sizes(this.images)
-        aligned = None if options.coregistered else align(options, this, made, places)
+        aligned = None if options.coregistered else Alignment(options, this, places=places)
         more = [*flat, *(["filter=goldstein", f"filter-alpha={options.filter}"] if options.filter > 0 else [])]
         if options.common_band:
             more += [f"{name}-bandwidth={width}" for name, width in zip(("range", "azimuth"), options.common_band)]
         if kind != "none":
             more.append("removed-location=" + made.path("removed.img"))
-        summary = form(options, this.images, aligned[0] if aligned else [], this, more)
+        summary = form(options, this.images, aligned.words if aligned else [], this, more)
         if kind != "none" and not os.path.exists(made.path("removed.img")):  # a warning has told why
             raise Failure(NOT_WRITTEN, '"removed.img" could not be written.')
         made.report.fact("flattening", kind)
@@ -272,7 +240,7 @@ def run(options):
             fringes.check(made, summary, kind)
         if kind == "dem":
             told.add_heights(made, options.dem, this.images[0], this.scratch)
-        tell(made, options, this, summary, aligned)
+        report(options, this, summary, aligned)
         figures = finish(options, this, made, summary, image, found)
         this.end()
         result = made.finish(summary=summary, flattening=kind, **figures)

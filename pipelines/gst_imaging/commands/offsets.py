@@ -27,8 +27,7 @@ def add_arguments(parser):
 
 def steps_of(rows):
     """Returns: columns and lines from patch to patch"""
-    places = [sorted({row[axis] for row in rows}) for axis in (0, 2)]
-    return [min((b - a for a, b in zip(place, place[1:])), default=1) for place in places]
+    return [min((b - a for a, b in zip(place, place[1:])), default=1) for place in field.places_of(rows)]
 
 
 def run(options):

@@ -14,8 +14,8 @@ import tempfile
 
 from .. import library, play
 from ..command import NO_RESULT, NOT_WRITTEN, WRONG_USE, Failure
-from ..sar import arguments, motion, rasters, warp
-from ..sar.measure import FEW, Offsets, choose_search, is_given, move_search
+from ..sar import arguments, field, motion, rasters, warp
+from ..sar.measure import FEW, Offsets, choose_search, is_given, try_shift
 from ..sar.pair import Work
 
 EXAMPLES = [
@@ -73,23 +73,16 @@ def measure(this, properties):
     words = ["mode=precise", *(f"{name}={value}" for name, value in DEFAULTS.items() if not is_given(properties, name)),
              *(f"{name}={n}" for name, n in search.items()), *properties]
 
-    def run():
+    def run(_scale=1):  # of templates, which try_shift() leaves
         return Offsets(images, words, tempfile.mkdtemp(dir=this.scratch), "text/csv", "img", this.pair.name, this.made.warn)
 
-    offsets = run()
-    moved = good_patches(offsets) < FEW and not is_given(properties, "use-shift") and move_search(images, search, this.scratch)
-    if moved:
-        second = run()
-        if good_patches(second) > good_patches(offsets):
-            offsets = second
-            this.made.warn(moved[1])
-        else:
-            images[1].source = moved[0]
+    offsets = first = run()
+    if good_patches(first) < FEW and not is_given(properties, "use-shift"):
+        offsets = try_shift(first, images, search, run, this.scratch, good_patches)
+    if offsets is not first:
+        this.made.warn(offsets.warnings[-1])
     this.made.tell_settings(play.settings_of(offsets.pipeline))
-    with open(offsets.table, encoding="ascii") as file:
-        names = next(file).rstrip().split(",")
-        places = [[float(row[names.index(axis)]) for axis in "xy"] for row in (line.split(",") for line in file)]
-    return offsets, *(sorted({place[axis] for place in places}) for axis in (0, 1))
+    return offsets, *field.places_of(field.read_table(offsets.table))
 
 
 def run(options):

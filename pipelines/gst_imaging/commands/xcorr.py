@@ -14,6 +14,7 @@ from ..progress import Progress
 from ..report import Report
 from ..sar import alias, field, told
 from ..sar.images import files_of
+from ..sar.messages import Messages
 from ..sar.one_file import is_picture, writing
 
 EXAMPLES = [
@@ -62,16 +63,10 @@ def measure(options, path, warn):
              *(options.properties or []), f"method={options.method}", "!", "text/x-gmtsar-xcorr", "!", "filesink", "location=" + path]
     for side in "reference", "secondary":
         words += ["slcsrc", "location=" + getattr(options, side), f"format={'f32' if options.real else 'auto'}", "!", "x." + side]
-    rows = [0, 1]
-
-    def take(structure):
-        if structure.get_name() == "insarxcorr-progress":
-            rows[:] = structure.get_value("rows"), structure.get_value("of")
-
-    pipeline = play.parse(words)
+    pipeline, messages = play.parse(words), Messages("insarxcorr")
     spectra = alias.watch(pipeline, "x")
     with Progress("xcorr", "%", 100) as progress:
-        play.play(pipeline, warn, take, progress, lambda _: rows[0] / rows[1])
+        play.play(pipeline, warn, messages.take, progress, messages.count)
     return pipeline, spectra
 
 

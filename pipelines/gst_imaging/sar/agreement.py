@@ -62,7 +62,7 @@ def check(images, warn):
     one, other = images
     if one.orbit.states() == other.orbit.states():
         warn_of_one_orbit(images, f"{one.path} and {other.path}", warn)
-    if one.is_right != other.is_right:
+    if one.look != other.look:
         warn(f"lookdir is {one.found.get('lookdir', 'R')} in {one.path} and {other.found.get('lookdir', 'R')} in {other.path}, and a pair has one side. "
              "Correct the wrong one.")
     for key, most, why in NUMBERS:

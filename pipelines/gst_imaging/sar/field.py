@@ -37,6 +37,11 @@ def read_table(path):
     return [tuple(float(row[place] or 0) for place in places) for row in rows]
 
 
+def places_of(rows):
+    """Returns: the columns and the lines of patches"""
+    return [sorted({row[axis] for row in rows}) for axis in (0, 2)]
+
+
 def without(rows, states):
     """Returns: the rows; those whose state is edge or no data, and so not in the fit, have the correlation 0."""
     return [row if state in (0, 3) else (*row[:4], 0.0) for row, state in zip(rows, states)]

@@ -78,14 +78,9 @@ def describe(path, places, summary, folder):
             "PIXEL_STEP": repr(summary["width"] / width), "LINE_STEP": repr(summary["height"] / height), "SRS": "EPSG:4326",
             "GEOREFERENCING_CONVENTION": "PIXEL_CENTER"}
     items = "".join(f'<MDI key="{key}">{escape(str(value))}</MDI>' for key, value in keys.items())
+    metadata = f'  <Metadata domain="GEOLOCATION">{items}</Metadata>\n'
     vrt = os.path.join(folder, "geocoded.vrt")
-    with open(vrt, "w", encoding="utf-8") as file:
-        file.write(f'<VRTDataset rasterXSize="{summary["width"]}" rasterYSize="{summary["height"]}">\n'
-                   f'  <Metadata domain="GEOLOCATION">{items}</Metadata>\n'
-                   '  <VRTRasterBand dataType="Float32" band="1" subClass="VRTRawRasterBand"><NoDataValue>nan</NoDataValue>\n'
-                   f'    <SourceFilename relativeToVRT="0">{escape(path)}</SourceFilename><ByteOrder>LSB</ByteOrder>\n'
-                   f'    <ImageOffset>0</ImageOffset><PixelOffset>4</PixelOffset><LineOffset>{4 * summary["width"]}</LineOffset>\n'
-                   "  </VRTRasterBand>\n</VRTDataset>\n")
+    write_vrt(summary["width"], summary["height"], "f32", os.path.basename(path), vrt, "nan", metadata)
     return vrt
 
 

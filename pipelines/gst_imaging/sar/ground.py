@@ -7,7 +7,7 @@ import os
 from .. import library
 from ..command import NO_RESULT, UNREADABLE, Failure
 from . import heights as dem_heights
-from .orbit import EQUATORIAL, POLAR
+from .orbit import EQUATORIAL, POLAR, axes
 
 ROUNDS = 20
 NEAR = 1e-6  # m
@@ -34,12 +34,9 @@ class Ground:
         start, near = first_of(image)
         states = [image.at(start + line / image.rate, line) for line in lines]
         place, velocity = (np.array([state[i] for state in states])[:, None, :] for i in (0, 1))
-        along = velocity / np.linalg.norm(velocity, axis=-1, keepdims=True)
-        down = -place + (place * along).sum(-1, keepdims=True) * along
-        down /= np.linalg.norm(down, axis=-1, keepdims=True)
-        side = np.cross(down, along) * (1 if image.is_right else -1)
+        _along, down, right = axes(np, place, velocity)
         ranges = (near + np.asarray(columns) * image.step)[None, :, None]
-        self.point = self.find(np, place, down, side, ranges, heights, radius)
+        self.point = self.find(np, place, down, right * image.look, ranges, heights, radius)
         latitude, longitude, self.height = geodetic(np, self.point)
         s, c, sl, cl = np.sin(latitude), np.cos(latitude), np.sin(longitude), np.cos(longitude)
         sight = (place - self.point) / ranges

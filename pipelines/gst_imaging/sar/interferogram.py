@@ -7,6 +7,7 @@ from .. import library
 from ..command import NOT_WRITTEN, Failure
 from ..report import pictures
 from . import saturation
+from .messages import Messages
 from .prm import read_prm, write_prm, write_vrt
 
 RASTERS = "coherence", "amplitude", "phase"
@@ -23,14 +24,8 @@ def raster_paths(options, this):
     return {**paths, "interferogram": this.made.path("interferogram.cf32")} if options.interferogram else paths
 
 
-def resampling(options, reference, fit, offsets=()):
-    """Returns: the words of slcresample. fit: file; offsets: properties of offsets that are no plane"""
-    return ["slcresample", "fit-location=" + fit, *offsets, f"width={reference.width}", f"height={reference.height}",
-            f"taps={options.taps}", "!"]
-
-
 def form(options, images, resample, this, more=()):
-    """images: reference and secondary; resample: words of resampling(), none where the secondary is in the geometry of the
+    """images: reference and secondary; resample: words of warp.resampling(), none where the secondary is in the geometry of the
     reference; this: the Work; more: properties of insarform. Returns: the summary of insarform."""
     (reference, secondary), made = images, this.made
     words = [*reference.source, "!", "i.reference", *secondary.source, "!", *resample, "tee", "name=t", "!",
@@ -40,17 +35,8 @@ def form(options, images, resample, this, more=()):
     words += [f"{name}-location={path}" for name, path in rasters.items()]
     if options.slc:
         words += ["t.", "!", "queue", "!", "filesink", f"location={made.path('secondary.SLC')}"]
-    summary, rows = {}, [0, 1]
-
-    def take(structure):
-        if structure.get_name() == "insarform-summary":
-            names = map(structure.nth_field_name, range(structure.n_fields()))
-            summary.update((name, structure.get_value(name)) for name in names)
-        elif structure.get_name() == "insarform-progress":
-            rows[:] = structure.get_value("rows"), structure.get_value("of")
-
-    shares = []
-    made.play(words, "lines", reference.height, take, lambda _pipeline: rows[0] / rows[1],
+    told, shares = Messages("insarform", "insarform-summary"), []
+    made.play(words, "lines", reference.height, told.take, told.count,
               prepare=lambda pipeline: shares.extend(saturation.watch(pipeline, images)))
     saturation.tell(shares, made.report, made.warn)
     for path in rasters.values():
@@ -58,7 +44,7 @@ def form(options, images, resample, this, more=()):
             raise Failure(NOT_WRITTEN, f'"{os.path.basename(path)}" could not be written.')
     if options.slc:
         describe(reference, secondary, made)
-    return summary
+    return told.found
 
 
 def describe(reference, secondary, made):

@@ -29,7 +29,7 @@ def check(pair, image, offsets, warn):
     reference, secondary = pair
     try:
         turned = copy.copy(reference)
-        turned.is_right = not reference.is_right
+        turned.look = -reference.look
         told, other = (growth(one, secondary, columns, line) for one in (reference, turned))
     except Failure:  # nothing is at these ranges, which insarform tells
         return
@@ -37,7 +37,7 @@ def check(pair, image, offsets, warn):
     measured = fit(columns[1], line)[0] - fit(columns[0], line)[0]
     apart = abs(other - told)
     if apart > max(LEAST, CORNERS * offsets.error()) and abs(measured - other) < NEAR * apart:
-        sides = ("R", "L") if reference.is_right else ("L", "R")
+        sides = ("R", "L") if reference.look > 0 else ("L", "R")
         warn(f"lookdir = {sides[0]} of {reference.path} is wrong, or the orbits are exchanged: the range offset grows by {measured:.1f} columns over the "
              f"image, and the orbits give {told:.1f} for {sides[0]} and {other:.1f} for {sides[1]}. The phase of the earth, heights and places are then "
              f"wrong. Set lookdir = {sides[1]} in both PRM files, or give each image its own LED file.")

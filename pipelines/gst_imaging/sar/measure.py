@@ -12,6 +12,7 @@ from ..command import NO_RESULT, Failure
 from ..progress import Progress
 from . import alias
 from .gross import find_shift
+from .messages import Messages
 from .prm import parse_fit
 
 FEW = 0.25  # of the patches: larger templates are tried
@@ -76,7 +77,7 @@ class Offsets:
         np = library.numpy()
         self.table, self.fit_path = os.path.join(folder, "offsets"), os.path.join(folder, "fit")
         self.raster = os.path.join(folder, f"offsets.{raster}") if raster else None
-        self.properties, self.found, self.warnings, self.rows, self.before = properties, {}, [], (0, 1), None
+        self.properties, self.warnings, self.before = properties, [], None
         planes = os.path.join(folder, "planes")
         words = ["insarxcorr", "name=x", *properties]
         words += ["offsets-location=" + self.raster] if self.raster else []
@@ -86,26 +87,19 @@ class Offsets:
         for side, image in zip(("reference", "secondary"), images):
             words += [*image.source, "!", "x." + side]
         self.pipeline = play.parse(words)
-        self.spectra = alias.watch(self.pipeline, "x")
+        self.spectra, told = alias.watch(self.pipeline, "x"), Messages("insarxcorr", "insarxcorr-fit")
         with Progress(name, "lines", images[0].height) as progress:
             try:
-                self.backends = play.play(
-                    self.pipeline, self.warnings.append, self.tell, progress, lambda _: self.rows[0] / self.rows[1])
+                self.backends = play.play(self.pipeline, self.warnings.append, told.take, progress, told.count)
             except Failure:  # they may say why
                 for sentence in self.warnings:
                     warn(sentence)
                 raise
-        self.planes = np.fromfile(planes, "<f4").reshape(N_PLANES, self.rows[1], -1)
+        self.found = told.found
+        self.planes = np.fromfile(planes, "<f4").reshape(N_PLANES, told.rows[1], -1)
         self.n = self.planes[0].size
         with open(self.fit_path, encoding="ascii") as text:
             self.fit = text.read()
-
-    def tell(self, structure):
-        if structure.get_name() == "insarxcorr-fit":
-            names = map(structure.nth_field_name, range(structure.n_fields()))
-            self.found = {name: structure.get_value(name) for name in names}
-        elif structure.get_name() == "insarxcorr-progress":
-            self.rows = structure.get_value("rows"), structure.get_value("of")
 
     def fit_function(self):
         """Returns: a function from (x, y) to the offset; None without a fit"""
@@ -183,13 +177,18 @@ def move_search(images, search, folder):
                    "was moved there."
 
 
-def try_shift(first, images, search, run, folder):
+def quality_of(offsets):
+    """Patches of texture alone are many, and do not agree"""
+    return offsets.agrees(), offsets.used()
+
+
+def try_shift(first, images, search, run, folder, quality=quality_of):
     """The shift of the whole images may lie beyond the search. Returns: the better offsets"""
     moved = move_search(images, search, folder)
     if not moved:
         return first
     second = run(1)
-    if (second.agrees(), second.used()) <= (first.agrees(), first.used()):  # patches of texture alone are many, and do not agree
+    if quality(second) <= quality(first):
         images[1].source = moved[0]
         return first
     second.warnings.append(moved[1])

@@ -35,6 +35,14 @@ def interpolate(times, values, time):
     return np.asarray(weights) @ v
 
 
+def axes(np, place, velocity):
+    """Returns: unit vectors along the flight, at a right angle to it down to the earth, and to the right"""
+    along = velocity / np.linalg.norm(velocity, axis=-1, keepdims=True)
+    down = -place + (place * along).sum(-1, keepdims=True) * along
+    down /= np.linalg.norm(down, axis=-1, keepdims=True)
+    return along, down, np.cross(down, along)
+
+
 class Orbit:
     """states: rows of seconds, x, y, z, vx, vy, vz, by time; year: of day 0 of their year, from which messages count, as insarform"""
 
@@ -104,7 +112,7 @@ class Image:
             self.range, self.time = first + columns / 2 * step, start + lines / 2 / rate
             self.size = int(columns), int(float(found["num_valid_az"]) * float(found.get("num_patches", 1))) if "num_valid_az" in found else int(lines)
             self.found, self.rate, self.step, self.near, self.start = found, rate, step, first, start
-            self.is_right = found.get("lookdir", "R").upper().startswith("R")
+            self.look = 1 if found.get("lookdir", "R").upper().startswith("R") else -1  # to the right, or to the left
             self.wavelength, self.led = float(found.get("radar_wavelength", "inf")), find_led(path)
             if self.led is None:
                 raise KeyError("led_file")
@@ -150,10 +158,8 @@ class Image:
         """Returns: the place on the ellipsoid in the middle of the image"""
         np = library.numpy()
         place, velocity = self.at_middle()
-        along = velocity / np.linalg.norm(velocity)
-        down = -place + (place @ along) * along
-        down /= np.linalg.norm(down)
-        side = np.cross(down, along) * (1 if self.is_right else -1)
+        _along, down, right = axes(np, place, velocity)
+        side = right * self.look
         low, high = 0.0, np.pi / 2
         for _ in range(60):  # the look angle at which the line of this length ends on the ellipsoid
             middle = (low + high) / 2
@@ -170,7 +176,7 @@ def perpendicular(reference, other):
     place, velocity = reference.at_middle()
     baseline = other.nearest(point, f"in the middle of {reference.path}")[0] - place
     sight = (point - place) / np.linalg.norm(point - place)
-    across = np.cross(sight, velocity / np.linalg.norm(velocity)) * (1 if reference.is_right else -1)
+    across = np.cross(sight, velocity / np.linalg.norm(velocity)) * reference.look
     return float(baseline @ across)
 
 

@@ -36,13 +36,14 @@ def write_prm(reference, secondary, slc, path):
         file.writelines(f"{key:<24}= {value}\n" for key, value in lines)
 
 
-def write_vrt(width, height, sample_format, slc, path, no_data=None):
-    """What GDAL, and so slcsrc, opens in the place of samples without a header. sample_format: ci16, cf32, f32, f64 or u32"""
+def write_vrt(width, height, sample_format, slc, path, no_data=None, metadata=""):
+    """What GDAL, and so slcsrc, opens in the place of samples without a header. sample_format: ci16, cf32, f32, f64 or u32;
+    metadata: XML of the whole raster"""
     kind, size = {"ci16": ("CInt16", 4), "cf32": ("CFloat32", 8), "f32": ("Float32", 4), "f64": ("Float64", 8),
                   "u32": ("UInt32", 4)}[sample_format]
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'<VRTDataset rasterXSize="{width}" rasterYSize="{height}">\n'
-                   f'  <VRTRasterBand dataType="{kind}" band="1" subClass="VRTRawRasterBand">\n'
+                   f'{metadata}  <VRTRasterBand dataType="{kind}" band="1" subClass="VRTRawRasterBand">\n'
                    f'{"" if no_data is None else f"    <NoDataValue>{no_data}</NoDataValue>{chr(10)}"}'
                    f'    <SourceFilename relativeToVRT="1">{slc}</SourceFilename>\n    <ByteOrder>LSB</ByteOrder>\n'
                    f"    <ImageOffset>0</ImageOffset><PixelOffset>{size}</PixelOffset>"

@@ -131,7 +131,7 @@ def mintpy_metadata(cells, image):
             "AZIMUTH_PIXEL_SIZE": repr(speed / image.rate * y), "STARTING_RANGE": repr(near + (x - 1) / 2 * image.step),
             "EARTH_RADIUS": f"{radius:.3f}", "HEIGHT": f"{height:.3f}", "HEADING": f"{direction:.6f}", "PRF": repr(image.rate),
             "ORBIT_DIRECTION": "ascending" if math.cos(math.radians(direction)) > 0 else "descending",
-            "ANTENNA_SIDE": -1 if image.is_right else 1, "CENTER_LINE_UTC": f"{(start + image.size[1] / 2 / image.rate) % 86400:.3f}"}
+            "ANTENNA_SIDE": -image.look, "CENTER_LINE_UTC": f"{(start + image.size[1] / 2 / image.rate) % 86400:.3f}"}
 
 
 def write_raster(path, values, metadata):

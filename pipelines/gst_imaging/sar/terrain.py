@@ -10,7 +10,7 @@ from .. import library, play
 from ..command import NO_RESULT, UNREADABLE, Failure
 from . import ground
 from .images import Image, read_real
-from .orbit import EQUATORIAL, POLAR
+from .orbit import EQUATORIAL, POLAR, axes
 from .rasters import LEAST, MOST, without_no_data
 
 STRIP = 256  # rows of the DEM at a time
@@ -81,7 +81,6 @@ class View:
         places = np.array([image.orbit.at(time)[0] for time in times])
         self.orbit = [np.polynomial.Chebyshev.fit(times - self.start, values, DEGREE) for values in places.T]
         self.speed = [part.deriv() for part in self.orbit]
-        self.side = 1 if image.is_right else -1
 
     def at(self, t):
         np = library.numpy()
@@ -98,11 +97,9 @@ class View:
             if np.nanmax(np.abs(step), initial=0) < 1e-9:
                 break
         place, velocity = self.at(t)
-        along = velocity / np.linalg.norm(velocity, axis=-1, keepdims=True)
-        down = -place + (place * along).sum(-1, keepdims=True) * along
-        down /= np.linalg.norm(down, axis=-1, keepdims=True)
+        _along, down, right = axes(np, place, velocity)
         away = point - place
-        across, below = (away * np.cross(down, along)).sum(-1) * self.side, (away * down).sum(-1)
+        across, below = (away * right).sum(-1) * self.image.look, (away * down).sum(-1)
         return ((np.linalg.norm(away, axis=-1) - self.near) / self.image.step, t * self.image.rate, np.arctan2(across, below),
                 np.arctan2(across, -(place * down).sum(-1) - below))
 

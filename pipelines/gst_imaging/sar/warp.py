@@ -5,6 +5,8 @@ import os
 
 from .. import library, play
 from ..progress import Progress
+from .field import places_of, read_table
+from .messages import Messages
 
 PASSES = (32, 16), (16, 8), (16, 8)  # template, and samples from patch to patch
 SEARCH = 8, 4, 4  # samples
@@ -24,10 +26,9 @@ class Field:
     def shape(self, step):
         return max(4, round(self.image.height / step)), max(4, round(self.image.width / step))
 
-    def centres(self, step):
+    def centres(self, shape):
         """Returns: line and column of the middle of each row and column of cells"""
-        return [(library.numpy().arange(n) + 0.5) * size / n - 0.5
-                for n, size in zip(self.shape(step), (self.image.height, self.image.width))]
+        return [(library.numpy().arange(n) + 0.5) * size / n - 0.5 for n, size in zip(shape, (self.image.height, self.image.width))]
 
     def warn_of_few(self, warn):
         if len(self.counts) < len(PASSES):
@@ -132,53 +133,48 @@ def soften(np, plane, sizes):
         changed |= near
 
 
-def measure(images, words, properties, folder, progress):
-    """Returns: the planes of insarxcorr, and the first patch and the step of x and y"""
+def resampling(reference, fit, taps, offsets):
+    """Returns: the words of slcresample. fit: file; offsets: properties of offsets that are no plane"""
+    return ["slcresample", "fit-location=" + fit, *offsets, f"width={reference.width}", f"height={reference.height}", f"taps={taps}", "!"]
+
+
+def measure(images, resample, properties, folder, progress):
+    """Returns: the planes of insarxcorr, and the places of its columns and rows of patches"""
     np = library.numpy()
     table, planes = (os.path.join(folder, name) for name in ("warp.csv", "warp.f32"))
     pipeline = play.parse([
-        *images[0].source, "!", "x.reference", *images[1].source, "!", "slcresample", *words, f"width={images[0].width}",
-        f"height={images[0].height}", "!", "queue", "!", "x.secondary", "insarxcorr", "name=x", "mode=precise", "grid=step",
-        "use-shift=false", "fit-range=0", "fit-azimuth=0", *properties, "x.src", "!", "queue", "!", "text/csv", "!", "filesink",
-        "location=" + table, "x.rasters", "!", "queue", "!", "filesink", "location=" + planes])
-    rows = [0, 1]
-
-    def tell(structure):
-        if structure.get_name() == "insarxcorr-progress":
-            rows[:] = structure.get_value("rows"), structure.get_value("of")
-
-    play.play(pipeline, None, tell, progress, lambda _: rows[0] / rows[1])
-    with open(table, encoding="ascii") as file:
-        names = next(file).rstrip().split(",")
-        x, y = names.index("x"), names.index("y")
-        places = [(float(row[x]), float(row[y])) for row in (line.split(",") for line in file)]
-    return np.fromfile(planes, "<f4").reshape(8, rows[1], -1), sorted({p[0] for p in places}), sorted({p[1] for p in places})
+        *images[0].source, "!", "x.reference", *images[1].source, "!", *resample, "queue", "!", "x.secondary",
+        "insarxcorr", "name=x", "mode=precise", "grid=step", "use-shift=false", "fit-range=0", "fit-azimuth=0", *properties,
+        "x.src", "!", "queue", "!", "text/csv", "!", "filesink", "location=" + table,
+        "x.rasters", "!", "queue", "!", "filesink", "location=" + planes])
+    told = Messages("insarxcorr")
+    play.play(pipeline, None, told.take, progress, told.count)
+    return np.fromfile(planes, "<f4").reshape(8, told.rows[1], -1), *places_of(read_table(table))
 
 
 def find_field(images, fit, taps, this):
     """images: reference and secondary; fit: file; this: the Work. Returns: the Field"""
     np, field = library.numpy(), Field(images[0])
     for number, ((template, step), search) in enumerate(zip(PASSES, SEARCH), 1):
-        words = ["fit-location=" + fit, f"taps={taps}", *field.save(this.scratch)]
         properties = [f"window-width={template}", f"window-height={template}", f"xsearch={search}", f"ysearch={search}",
                       f"step-x={step}", f"step-y={step}"]
         with Progress(f"warp, pass {number} of {len(PASSES)}", "lines", images[0].height) as progress:
-            planes, columns, rows = measure(images, words, properties, this.scratch, progress)
+            resample = resampling(images[0], fit, taps, field.save(this.scratch))
+            planes, columns, rows = measure(images, resample, properties, this.scratch, progress)
         good, counts = cull(np, planes)
         if not good.any():
             break
-        places, found = field.centres(step), []
+        shape = field.shape(step)
+        places, found = field.centres(shape), []
         for plane, variance in zip(planes[:2], planes[4:6]):
             weights = np.where(good, 1 / np.maximum(np.where(good, variance, 1), 1e-4), 0)
             values, holes = smooth(np, np.where(good, plane, 0).astype(float), weights / weights.max())
             found.append(resize(np, values, rows, columns, places))
         counts["filled"] = holes
         if field.planes is not None:
-            before = field.planes[0].shape
-            from_rows, from_columns = ((np.arange(n) + 0.5) * size / n - 0.5
-                                       for n, size in zip(before, (images[0].height, images[0].width)))
-            found = [resize(np, old, from_rows, from_columns, places) + new for old, new in zip(field.planes, found)]
-        sizes = [size / n for n, size in zip(field.shape(step), (images[0].height, images[0].width))]
+            before = field.centres(field.planes[0].shape)
+            found = [resize(np, old, *before, places) + new for old, new in zip(field.planes, found)]
+        sizes = [size / n for n, size in zip(shape, (images[0].height, images[0].width))]
         field.planes, changed = zip(*(soften(np, plane, sizes) for plane in found))
         counts["too steep"] = int((changed[0] | changed[1]).sum())
         field.counts.append(counts)
