@@ -314,6 +314,27 @@ plane_new (size_t n)
   return plane;
 }
 
+/* @config beside the centre of gravity of @base, of the same frames.
+ * @checked: whether check () knows its definition */
+static void
+run_beside (const char *name, const ImkShcentroidConfig *config,
+    const ImkShcentroidConfig *base, bool checked)
+{
+  Work w = {.config = *config}, cog = {.config = *base};
+  BenchEntry entries[] = {
+      {"cpu", "ours", run_ours, &w},
+      {"cpu", "cog", run_ours, &cog},
+  };
+
+  work_open (&w, false);
+  work_open (&cog, false);
+  if (checked)
+    check (&w);
+  bench_case (name, entries, 2);
+  work_close (&w);
+  work_close (&cog);
+}
+
 /* What each option costs beside the same without it. */
 static void
 run_options (const char *base_name, const ImkShcentroidConfig *base)
@@ -333,7 +354,7 @@ run_options (const char *base_name, const ImkShcentroidConfig *base)
   c = *base; \
   __VA_ARGS__; \
   snprintf (name, sizeof (name), "%s-%s", base_name, what); \
-  run_variant (name, &c, false)
+  run_beside (name, &c, base, true)
   OPTION ("relative", c.threshold = 0.3,
       c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE);
   OPTION ("absolute", c.threshold = 128,
@@ -341,7 +362,11 @@ run_options (const char *base_name, const ImkShcentroidConfig *base)
   OPTION ("brightest", c.brightest = 20);
   OPTION ("quad", c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
   OPTION ("power", c.power = 1.5);
+  OPTION ("power-2", c.power = 2);
+  OPTION ("power-1.7", c.power = 1.7);
   OPTION ("tracking", c.window = IMK_SHCENTROID_WINDOW_TRACKING);
+  OPTION ("tracking-weight", c.sigma = 3,
+      c.weighting = IMK_SHCENTROID_WEIGHTING_TRACKING);
   OPTION ("dark-flat", c.dark = dark, c.flat = flat);
   /* a dark of 100 frames, which does not fit 32 bits with a flat */
   OPTION ("dark-100-flat", c.dark = mean, c.flat = flat);
@@ -363,6 +388,7 @@ static void
 run_all_options (void)
 {
   ImkShcentroidConfig c = make_config (700, 10);
+  char name[32];
 
   run_options ("700-d10-of", &c);
   c.type = IMK_TYPE_U16;
@@ -371,10 +397,14 @@ run_all_options (void)
   run_options ("700-d10-of-u16-all", &c);
   c.type = IMK_TYPE_U8;
   run_options ("700-d10-of-all", &c);
-  c = make_config (700, 20);
-  run_options ("700-d20-of", &c);
-  c.type = IMK_TYPE_U16;
-  run_options ("700-d20-of-u16", &c);
+  for (uint32_t pitch = 7; pitch <= 20; pitch += 13) {
+    c = make_config (700, pitch);
+    snprintf (name, sizeof (name), "700-d%u-of", pitch);
+    run_options (name, &c);
+    c.type = IMK_TYPE_U16;
+    snprintf (name, sizeof (name), "700-d%u-of-u16", pitch);
+    run_options (name, &c);
+  }
   c = make_config (400, 10); /* dark and flat fit the L2 cache */
   run_options ("400-d10-of", &c);
   c.fields = IMK_SHCENTROID_FIELDS_ALL;
@@ -382,24 +412,6 @@ run_all_options (void)
 }
 
 /* --- estimators with fixed weights, whose numbers the tests check --------- */
-
-/* @config beside the centre of gravity of @base, of the same frames */
-static void
-run_beside (const char *name, const ImkShcentroidConfig *config,
-    const ImkShcentroidConfig *base)
-{
-  Work w = {.config = *config}, cog = {.config = *base};
-  BenchEntry entries[] = {
-      {"cpu", "ours", run_ours, &w},
-      {"cpu", "cog", run_ours, &cog},
-  };
-
-  work_open (&w, false);
-  work_open (&cog, false);
-  bench_case (name, entries, 2);
-  work_close (&w);
-  work_close (&cog);
-}
 
 /* One template for all cells. */
 static void
@@ -418,7 +430,7 @@ run_matched (const char *name, const ImkShcentroidConfig *base)
   c.templates = spot;
   c.n_templates = 1;
   c.template_width = c.template_height = pitch;
-  run_beside (name, &c, base);
+  run_beside (name, &c, base, false);
 }
 
 /* A disc in each quarter of the frame: two thirds of its pixels. */
@@ -447,7 +459,7 @@ run_pupils (const char *name, const ImkShcentroidConfig *base,
       &error);
   c.estimator = IMK_SHCENTROID_ESTIMATOR_PUPILS;
   c.normalisation = normalisation;
-  run_beside (name, &c, base);
+  run_beside (name, &c, base, false);
   free (numbers);
   free (cells);
   free (pixels);
@@ -463,7 +475,7 @@ run_estimators (const char *base_name, const ImkShcentroidConfig *base)
   run_matched (name, base);
   snprintf (name, sizeof (name), "%s-min-illumination", base_name);
   c.min_illumination = 0.5;
-  run_beside (name, &c, base);
+  run_beside (name, &c, base, false);
   if (base->pitch_x != 10)
     return; /* pupil images have none */
   snprintf (name, sizeof (name), "%s-pupils", base_name);
@@ -476,6 +488,7 @@ static void
 run_all_estimators (void)
 {
   ImkShcentroidConfig c = make_config (700, 10);
+  char name[32];
 
   run_estimators ("700-d10-of", &c);
   c.type = IMK_TYPE_U16;
@@ -484,8 +497,14 @@ run_all_estimators (void)
   run_estimators ("700-d10-of-u16-all", &c);
   c.type = IMK_TYPE_U8;
   run_estimators ("700-d10-of-all", &c);
-  c = make_config (700, 20);
-  run_estimators ("700-d20-of", &c);
+  for (uint32_t pitch = 7; pitch <= 20; pitch += 13) {
+    c = make_config (700, pitch);
+    snprintf (name, sizeof (name), "700-d%u-of", pitch);
+    run_estimators (name, &c);
+    c.type = IMK_TYPE_U16;
+    snprintf (name, sizeof (name), "700-d%u-of-u16", pitch);
+    run_estimators (name, &c);
+  }
 }
 
 int

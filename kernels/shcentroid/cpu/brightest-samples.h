@@ -9,7 +9,8 @@
 enum {
   SAMPLE_STEP = 16, /* bytes that are copied at a time */
   SAMPLE_BYTES = 2 * MOST_KEYS + 128,
-  SEARCHED_CELLS = 4, /* at a time */
+  SEARCHED_CELLS = 4,                  /* at a time */
+  MOST_UNROLLED = 8 * IMK_VECTOR_SIZE, /* bytes */
 };
 
 /* Samples of cells, row by row without a gap, and zeros up to @n_bytes, which
@@ -65,38 +66,83 @@ count_samples (const uint8_t *samples, uint32_t n_bytes, uint32_t limit,
   return n;
 }
 
-/* Of each cell the sample of its rank, counted from the largest as 1, without a
- * branch that depends on samples. @n_bytes: those of the batch */
-INLINE void
-search_batch (SampleBatch *b, const uint32_t n_bytes, const uint32_t size)
+/* Whole vectors; of few a power of 2, for find_ranks (). */
+INLINE uint32_t
+batch_bytes (uint32_t n_bytes)
 {
-  memset (b->value, 0, sizeof (b->value));
+  uint32_t whole = (n_bytes + IMK_VECTOR_SIZE - 1) & ~(IMK_VECTOR_SIZE - 1u);
+
+  for (uint32_t few = IMK_VECTOR_SIZE; few <= MOST_UNROLLED; few *= 2)
+    if (whole <= few)
+      return few;
+  return whole;
+}
+
+/* Of each cell the sample of its rank, counted from the largest as 1, without a
+ * branch that depends on samples. @n_bytes: those of each cell */
+INLINE void
+search_samples (uint8_t samples[SEARCHED_CELLS][SAMPLE_BYTES],
+    const uint32_t n_bytes, const uint32_t *rank, uint32_t *value,
+    const uint32_t size)
+{
+  memset (value, 0, SEARCHED_CELLS * sizeof (*value));
   for (uint32_t bit = size ? 1u << 15 : 1u << 7; bit; bit /= 2)
     for (uint32_t k = 0; k < SEARCHED_CELLS; k++) {
-      uint32_t limit = b->value[k] | bit;
-      bool reached =
-          count_samples (b->samples[k], n_bytes, limit, size) >= b->rank[k];
+      uint32_t limit = value[k] | bit;
+      uint32_t n = count_samples (samples[k], n_bytes, limit, size);
 
-      b->value[k] = reached ? limit : b->value[k];
+      /* the bit stays unless n is less: compilers would make a branch of >= */
+      value[k] = limit ^ (bit & (uint32_t) ((int32_t) (n - rank[k]) >> 31));
     }
 }
 
 /* The same, with few vectors in a loop of their own. */
 INLINE void
-find_ranks (SampleBatch *b, const uint32_t size)
+find_ranks (uint8_t samples[SEARCHED_CELLS][SAMPLE_BYTES], uint32_t n_bytes,
+    const uint32_t *rank, uint32_t *value, const uint32_t size)
 {
-  if (b->n_bytes == IMK_VECTOR_SIZE)
-    search_batch (b, IMK_VECTOR_SIZE, size);
-  else if (b->n_bytes == 2 * IMK_VECTOR_SIZE)
-    search_batch (b, 2 * IMK_VECTOR_SIZE, size);
-  else if (b->n_bytes == 4 * IMK_VECTOR_SIZE)
-    search_batch (b, 4 * IMK_VECTOR_SIZE, size);
-  else if (b->n_bytes == 8 * IMK_VECTOR_SIZE)
-    search_batch (b, 8 * IMK_VECTOR_SIZE, size);
-  else if (b->n_bytes == 16 * IMK_VECTOR_SIZE)
-    search_batch (b, 16 * IMK_VECTOR_SIZE, size);
+  if (n_bytes == IMK_VECTOR_SIZE)
+    search_samples (samples, IMK_VECTOR_SIZE, rank, value, size);
+  else if (n_bytes == 2 * IMK_VECTOR_SIZE)
+    search_samples (samples, 2 * IMK_VECTOR_SIZE, rank, value, size);
+  else if (n_bytes == 4 * IMK_VECTOR_SIZE)
+    search_samples (samples, 4 * IMK_VECTOR_SIZE, rank, value, size);
+  else if (n_bytes == MOST_UNROLLED)
+    search_samples (samples, MOST_UNROLLED, rank, value, size);
   else
-    search_batch (b, b->n_bytes, size);
+    search_samples (samples, n_bytes, rank, value, size);
+}
+
+/* Of samples of two bytes the upper ones, then of those with that one the lower
+ * ones: half the vectors of a search of both together. */
+INLINE void
+find_words (SampleBatch *b)
+{
+  uint8_t bytes[SEARCHED_CELLS][SAMPLE_BYTES];
+  uint32_t n_words = b->n_bytes / 2, n = batch_bytes (n_words);
+  uint32_t upper[SEARCHED_CELLS], rank[SEARCHED_CELLS];
+
+  for (uint32_t k = 0; k < SEARCHED_CELLS; k++) {
+    const uint16_t *words = (const uint16_t *) (const void *) b->samples[k];
+
+    for (uint32_t i = 0; i < n_words; i++)
+      bytes[k][i] = (uint8_t) (words[i] >> 8);
+    memset (bytes[k] + n_words, 0, n - n_words);
+  }
+  find_ranks (bytes, n, b->rank, upper, 0);
+  for (uint32_t k = 0; k < SEARCHED_CELLS; k++) {
+    const uint16_t *words = (const uint16_t *) (const void *) b->samples[k];
+    const uint16_t same = (uint16_t) upper[k];
+
+    rank[k] = b->rank[k];
+    if (same < 255)
+      rank[k] -= count_samples (bytes[k], n, same + 1u, 0);
+    for (uint32_t i = 0; i < n_words; i++)
+      bytes[k][i] = (uint8_t) (words[i] >> 8 == same ? words[i] : 0);
+  }
+  find_ranks (bytes, n, rank, b->value, 0);
+  for (uint32_t k = 0; k < SEARCHED_CELLS; k++)
+    b->value[k] |= upper[k] << 8;
 }
 
 /* Copies reach beyond the row where the frame does. */
@@ -182,18 +228,6 @@ next_lower_sample (const SampleBatch *b, uint32_t k, uint32_t rank, uint32_t n,
   return largest_below (samples, b->n_bytes, value, size);
 }
 
-/* Whole vectors; of few a power of 2, for find_ranks (). */
-INLINE uint32_t
-batch_bytes (uint32_t n_bytes)
-{
-  uint32_t whole = (n_bytes + IMK_VECTOR_SIZE - 1) & ~(IMK_VECTOR_SIZE - 1u);
-
-  for (uint32_t few = IMK_VECTOR_SIZE; few <= 16 * IMK_VECTOR_SIZE; few *= 2)
-    if (whole <= few)
-      return few;
-  return whole;
-}
-
 INLINE uint32_t
 pixels_of (const ImkShcentroidWindow *w)
 {
@@ -221,7 +255,10 @@ find_levels_of_batch (const Frame *f, const ImkShcentroidWindow *windows,
     gather_samples (f, w, b.samples[k], b.n_bytes, size);
     b.rank[k] = imk_shcentroid_rank (params, pixels_of (w)) + params->subtract;
   }
-  find_ranks (&b, size);
+  if (size && b.n_bytes > MOST_UNROLLED)
+    find_words (&b);
+  else
+    find_ranks (b.samples, b.n_bytes, b.rank, b.value, size);
   for (uint32_t k = 0; k < n; k++) {
     uint32_t n_pixels = pixels_of (&windows[k]);
     uint32_t rank = imk_shcentroid_rank (params, n_pixels);
