@@ -185,6 +185,21 @@ stride_of (const ImkShcentroidRect *rect)
          IMK_SHCENTROID_FILTER_LANES * IMK_SHCENTROID_FILTER_LANES;
 }
 
+/* Has cell @i the filter of the cell before? All that it is made of is equal:
+ * one template in the same place of a cell of the same size, and no flats. */
+static bool
+is_same (const ImkShcentroidConfig *c, const ImkShcentroidRect *rects,
+    const ImkShcentroidPixel *pixels, const ImkShcentroidAnchor *anchors,
+    uint32_t i)
+{
+  const ImkShcentroidRect *r = &rects[i];
+  const ImkShcentroidAnchor *a = &anchors[i];
+
+  return i > 0 && !pixels && c->n_templates <= 1 && r->width == r[-1].width &&
+         r->height == r[-1].height && r->x - a->x == r[-1].x - a[-1].x &&
+         r->y - a->y == r[-1].y - a[-1].y;
+}
+
 ImkStatus
 imk_shcentroid_filter_init (ImkShcentroidFilter *f,
     const ImkShcentroidConfig *c, const ImkShcentroidRect *rects,
@@ -197,10 +212,13 @@ imk_shcentroid_filter_init (ImkShcentroidFilter *f,
   float *weights;
 
   *f = (ImkShcentroidFilter){.at = at};
-  for (uint32_t i = 0; at && i < n; i++) {
-    at[i] = f->n_weights;
-    f->n_weights += N_ROWS * stride_of (&rects[i]);
-  }
+  for (uint32_t i = 0; at && i < n; i++)
+    if (is_same (c, rects, pixels, anchors, i)) {
+      at[i] = at[i - 1];
+    } else {
+      at[i] = f->n_weights;
+      f->n_weights += N_ROWS * stride_of (&rects[i]);
+    }
   f->weights = weights = at ? calloc (f->n_weights, sizeof (*weights)) : NULL;
   if (!weights)
     return imk_error_set (error, IMK_ERROR_MEMORY,
@@ -210,6 +228,8 @@ imk_shcentroid_filter_init (ImkShcentroidFilter *f,
         c->templates + (c->n_templates > 1 ? i * n_pixels : 0), anchors[i].x,
         anchors[i].y, 0.0};
 
+    if (i > 0 && at[i] == at[i - 1])
+      continue;
     n_made += make_filter (&m, weights + at[i], stride_of (&rects[i]));
   }
   if (n_made > 0)

@@ -143,6 +143,8 @@ cpu_destroy (void *state)
   free (cpu->slopes);
   free (cpu->us);
   free (cpu->pupils);
+  free (cpu->pupil_runs);
+  free (cpu->fluxes);
   free (cpu->filter_weights);
   free (cpu->filter_at);
   free_weights (cpu);
@@ -169,21 +171,53 @@ number_columns (Cpu *cpu)
           imk_shcentroid_coordinate (&cpu->params, k, cpu->rects[i].width);
 }
 
+/* Is cell @i + 1 right of cell @i, and each of its pixels? */
+static bool
+runs_on (const ImkShcentroidPlan *plan, const Place *pupils, uint32_t i)
+{
+  const ImkShcentroidRect *rect = &plan->rects[i];
+  const Place *at = pupils + (size_t) i * IMK_SHCENTROID_N_PUPILS;
+  bool on = rect[1].x == rect->x + 1 && rect[1].y == rect->y;
+
+  for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++, at++)
+    on &= at[IMK_SHCENTROID_N_PUPILS].x == at->x + 1 &&
+          at[IMK_SHCENTROID_N_PUPILS].y == at->y;
+  return on;
+}
+
+static bool
+copy_pupils (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  uint32_t n = plan->n_rects;
+  size_t n_pupils = n * (size_t) IMK_SHCENTROID_N_PUPILS;
+
+  cpu->pupils = malloc (n_pupils * sizeof (*cpu->pupils));
+  cpu->pupil_runs = malloc (n * sizeof (*cpu->pupil_runs));
+  cpu->fluxes = malloc (n * sizeof (*cpu->fluxes));
+  if (!cpu->pupils || !cpu->pupil_runs || !cpu->fluxes)
+    return false;
+  for (size_t i = 0; i < n_pupils; i++)
+    cpu->pupils[i] = (Place){(uint16_t) (plan->pupils[i] % plan->width),
+        (uint16_t) (plan->pupils[i] / plan->width)};
+  for (uint32_t i = n; i-- > 0;) {
+    const ImkShcentroidRect *rect = &plan->rects[i];
+    bool on = i + 1 < n && cpu->pupil_runs[i + 1] < UINT8_MAX &&
+              runs_on (plan, cpu->pupils, i);
+
+    cpu->pupil_runs[i] = on ? cpu->pupil_runs[i + 1] + 1 : 1;
+    cpu->own_fluxes |= rect->flags || rect->min_flux == rect->min_flux;
+  }
+  return true;
+}
+
 /* What the linear estimators have of the plan. */
 static bool
 copy_linear (Cpu *cpu, const ImkShcentroidPlan *plan)
 {
   const ImkShcentroidFilter *f = &plan->filter;
-  size_t n_pupils = plan->n_rects * (size_t) IMK_SHCENTROID_N_PUPILS;
 
-  if (plan->pupils) {
-    cpu->pupils = malloc (n_pupils * sizeof (*cpu->pupils));
-    if (!cpu->pupils)
-      return false;
-    for (size_t i = 0; i < n_pupils; i++)
-      cpu->pupils[i] = (Place){(uint16_t) (plan->pupils[i] % plan->width),
-          (uint16_t) (plan->pupils[i] / plan->width)};
-  }
+  if (plan->pupils && !copy_pupils (cpu, plan))
+    return false;
   if (f->n_weights == 0)
     return true;
   cpu->filter_weights = malloc (f->n_weights * sizeof (*f->weights));

@@ -60,6 +60,16 @@ fold_columns (const double *sums, const FoldCells *cells, uint32_t i,
   return v[0];
 }
 
+/* Of each vector of @v, which become rubbish, the sum by halves. */
+INLINE Reals
+fold_vectors (Reals v[REALS])
+{
+  for (uint32_t step = REALS / 2; step; step /= 2)
+    for (uint32_t j = 0; j < step; j++)
+      v[j] = fold_pair (v[2 * j], v[2 * j + 1], step);
+  return v[0];
+}
+
 /* One sum of these cells. */
 INLINE Reals
 fold_cells (
@@ -69,10 +79,7 @@ fold_cells (
 
   for (uint32_t j = 0; j < REALS; j++)
     v[j] = fold_columns (sums, cells, j, n_vectors);
-  for (uint32_t step = REALS / 2; step; step /= 2)
-    for (uint32_t j = 0; j < step; j++)
-      v[j] = fold_pair (v[2 * j], v[2 * j + 1], step);
-  return v[0];
+  return fold_vectors (v);
 }
 
 INLINE void

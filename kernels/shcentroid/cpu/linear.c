@@ -2,36 +2,36 @@
 /* The matched filter and pupil images (arithmetic/linear-centroid.h). Compiled
  * for each instruction set. */
 #include "shcentroid/arithmetic/linear-centroid.h"
+#include "shcentroid/cpu/fold.h"
 #include "shcentroid/cpu/rows.h"
-#include "shcentroid/cpu/tile.h"
-#include "shcentroid/cpu/vectors.h"
+#include "shcentroid/cpu/singles.h"
 
-enum { LANES = IMK_SHCENTROID_FILTER_LANES, BLOCK = 128 };
+enum { LANES = IMK_SHCENTROID_FILTER_LANES, BLOCK = 128, NEAR_PIXELS = 576 };
 
-/* The sums of 32 lanes. */
-typedef struct LinearSums {
-  double sum[N_CHAIN_SUMS][LANES];
-} LinearSums;
-
-/* The row of cell @cell, whose sums count from the corner of its rect. */
+/* Of cells anywhere in the frame. */
 static void
-finish (const Frame *f, uint32_t cell, const ImkShcentroidReals *s)
+begin_cells (ChainTile *t, const Frame *f, uint32_t first, uint32_t n)
 {
-  ChainTile tile;
+  chain_begin (t, f, first, n);
+  chain_moving_windows (t);
+}
 
-  chain_begin (&tile, f, cell, 1);
-  tile.sums[CHAIN_P][0] = s->p;
-  tile.sums[CHAIN_PU][0] = s->pu;
-  tile.sums[CHAIN_PY][0] = s->py;
-  tile.sums[CHAIN_Q][0] = s->q;
-  tile.sums[CHAIN_QU][0] = s->qu;
-  tile.sums[CHAIN_QY][0] = s->qy;
-  tile.sums[CHAIN_QUU][0] = s->quu;
-  tile.sums[CHAIN_QYY][0] = s->qyy;
-  tile.sums[CHAIN_RAW][0] = s->raw;
-  tile.max[0] = s->max;
-  tile.max_sample[0] = s->max_sample;
-  chain_end (&tile);
+INLINE void
+set_sums (ChainTile *t, uint32_t i, const ImkShcentroidReals *s, const bool all)
+{
+  t->sums[CHAIN_P][i] = s->p;
+  t->sums[CHAIN_PU][i] = s->pu;
+  t->sums[CHAIN_PY][i] = s->py;
+  if (!all)
+    return;
+  t->sums[CHAIN_Q][i] = s->q;
+  t->sums[CHAIN_QU][i] = s->qu;
+  t->sums[CHAIN_QY][i] = s->qy;
+  t->sums[CHAIN_QUU][i] = s->quu;
+  t->sums[CHAIN_QYY][i] = s->qyy;
+  t->sums[CHAIN_RAW][i] = s->raw;
+  t->max[i] = s->max;
+  t->max_sample[i] = s->max_sample;
 }
 
 /* ------------------------------------------------------------------------
@@ -69,96 +69,209 @@ look_at_cell (const Frame *f, const ImkShcentroidRect *r, const float *values,
   }
 }
 
-/* Values of the cell one after the other, 0 where bad and up to whole lanes. */
-static void
-load_cell (const Frame *f, const ImkShcentroidRect *r, bool all,
-    MatchScratch *m, float *flats, ImkShcentroidReals *s)
+/* Samples of the cell one after the other. Steps end beyond the row of the
+ * cell: in its next row, which comes later, or in the room of the scratch. */
+INLINE void
+load_in_steps (
+    const Frame *f, const ImkShcentroidRect *r, float *values, const bool words)
 {
-  size_t n = (size_t) r->width * r->height;
-  float *restrict values = m->pixels;
+  for (uint32_t y = 0; y < r->height; y++) {
+    const uint8_t *row =
+        (const uint8_t *) f->in->data + (r->y + y) * f->in->stride;
+    float *to = values + (size_t) y * r->width;
 
-  for (uint32_t y = 0; y < r->height; y++)
-    load_columns (f, r->x, r->y + y, r->width, values + (size_t) y * r->width);
+    for (uint32_t x = 0; x < r->width; x += SINGLES) {
+      const uint8_t *from = row + ((size_t) (r->x + x) << words);
+      Singles some = convert_words (read_words (from, words));
+
+      memcpy (to + x, &some, sizeof (some));
+    }
+  }
+}
+
+/* Values of the cell one after the other, 0 where bad and up to whole lanes;
+ * with all fields, too, what look_at_cell () finds. */
+INLINE void
+load_cell (const Frame *f, const ImkShcentroidRect *r, const bool all,
+    MatchScratch *m, float *restrict values, ImkShcentroidReals *s)
+{
+  const Cpu *cpu = f->cpu;
+  float *flats = (float *) m->spread;
+  size_t n = (size_t) r->width * r->height;
+  bool in_steps = !cpu->lut && !cpu->dark &&
+                  (uint32_t) r->x + r->width + SINGLES <= cpu->plan.width;
+
+  if (in_steps && f->in->type == IMK_TYPE_U8)
+    load_in_steps (f, r, values, false);
+  else if (in_steps && f->in->type == IMK_TYPE_U16)
+    load_in_steps (f, r, values, true);
+  else
+    for (uint32_t y = 0; y < r->height; y++)
+      load_columns (
+          f, r->x, r->y + y, r->width, values + (size_t) y * r->width);
   if (all)
     look_at_cell (f, r, values, (float *) m->sample, flats, s);
-  for (size_t i = 0; f->cpu->bad && i < n; i++)
+  for (size_t i = 0; cpu->bad && i < n; i++)
     values[i] = values[i] == values[i] ? values[i] : 0.0f;
   for (size_t i = n; i % LANES; i++)
-    values[i] = flats[i] = 0.0f;
+    values[i] = 0.0f;
+  for (size_t i = n; all && i % LANES; i++)
+    flats[i] = 0.0f;
+}
+
+/* Weights of a cell, those of x and of y @stride behind each other. */
+typedef struct FilterWeights {
+  const float *weights;
+  const double *wide; /* the same; NULL: as they are needed */
+  size_t stride;
+} FilterWeights;
+
+INLINE Reals
+read_weights (const FilterWeights *w, size_t at)
+{
+  return w->wide ? read_reals (w->wide + at) : widen (w->weights + at);
 }
 
 /* imk_shcentroid_add_weighted () in lanes [@i, @i + REALS), operation by
- * operation: the same bits. @stride: from weight to weight */
+ * operation: the same bits. */
 INLINE void
-sum_lanes (LinearSums *s, uint32_t i, const float *values, const float *flats,
-    const float *weights, size_t stride, const ImkShcentroidNoise *noise,
-    const bool all)
+sum_lanes (Reals to[N_CHAIN_SUMS], uint32_t i, const float *values,
+    const float *flats, const FilterWeights weights,
+    const ImkShcentroidNoise *noise, const bool all)
 {
-  Reals sums[N_CHAIN_SUMS] = {{0}};
+  const size_t stride = weights.stride;
+  Reals p = {0}, pu = {0}, py = {0}, raw = {0};
+  Reals q = {0}, qu = {0}, qy = {0}, quu = {0}, qyy = {0};
 
   for (size_t at = i; at < stride; at += LANES) {
-    Reals v = widen (values + at), w = widen (weights + at);
-    Reals w_x = widen (weights + stride + at);
-    Reals w_y = widen (weights + 2 * stride + at), flat, light, q;
+    Reals v = widen (values + at), w = read_weights (&weights, at);
+    Reals w_x = read_weights (&weights, stride + at);
+    Reals w_y = read_weights (&weights, 2 * stride + at), flat, light, spread;
 
-    sums[CHAIN_P] += w * v;
-    sums[CHAIN_PU] += w_x * v;
-    sums[CHAIN_PY] += w_y * v;
+    p += w * v;
+    pu += w_x * v;
+    py += w_y * v;
     if (!all)
       continue;
     flat = widen (flats + at);
     light = (Reals) ((Masks) v & (v > 0.0));
-    q = flat * light + flat * flat * noise->read;
-    sums[CHAIN_Q] += w * w * q;
-    sums[CHAIN_QU] += w * w_x * q;
-    sums[CHAIN_QUU] += w_x * w_x * q;
-    sums[CHAIN_QY] += w * w_y * q;
-    sums[CHAIN_QYY] += w_y * w_y * q;
-    sums[CHAIN_RAW] += v;
+    spread = flat * light + flat * flat * noise->read;
+    q += w * w * spread;
+    qu += w * w_x * spread;
+    quu += w_x * w_x * spread;
+    qy += w * w_y * spread;
+    qyy += w_y * w_y * spread;
+    raw += v;
   }
-  for (uint32_t k = 0; k < (all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++)
-    write_reals (&s->sum[k][i], sums[k]);
+  to[CHAIN_P] = p;
+  to[CHAIN_PU] = pu;
+  to[CHAIN_PY] = py;
+  if (!all)
+    return;
+  to[CHAIN_Q] = q;
+  to[CHAIN_QU] = qu;
+  to[CHAIN_QY] = qy;
+  to[CHAIN_QUU] = quu;
+  to[CHAIN_QYY] = qyy;
+  to[CHAIN_RAW] = raw;
 }
 
-static double
-halve (double *lanes)
+/* Lanes by halves to one vector of each sum in @to. */
+INLINE void
+sum_values (const float *values, const float *flats,
+    const FilterWeights weights, const ImkShcentroidNoise *noise,
+    const bool all, Reals to[N_CHAIN_SUMS][REALS], uint32_t at)
 {
-  for (uint32_t step = LANES / 2; step; step /= 2)
-    for (uint32_t i = 0; i < step; i++)
-      lanes[i] += lanes[i + step];
-  return lanes[0];
+  Reals lanes[LANES / REALS][N_CHAIN_SUMS];
+
+  for (uint32_t k = 0; k < LANES / REALS; k++)
+    sum_lanes (lanes[k], k * REALS, values, flats, weights, noise, all);
+  for (uint32_t k = 0; k < (all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++) {
+    for (uint32_t step = LANES / REALS / 2; step; step /= 2)
+      for (uint32_t j = 0; j < step; j++)
+        lanes[j][k] += lanes[j + step][k];
+    to[k][at] = lanes[0][k];
+  }
+}
+
+/* Cells so small that what is needed of them stays in the L1 cache. */
+typedef struct NearCells {
+  _Alignas(64) double weights[3 * (NEAR_PIXELS + LANES)]; /* of the last one */
+  const float *from; /* the same; NULL for none yet */
+  float values[NEAR_PIXELS + LANES];
+} NearCells;
+
+/* @near: NULL for cells that are larger. Returns: those of cell @cell, which
+ * are mostly those of the cell before */
+INLINE FilterWeights
+weights_of (const Cpu *cpu, uint32_t cell, NearCells *near)
+{
+  const ImkShcentroidRect *r = &cpu->rects[cell];
+  FilterWeights w = {
+      .weights = cpu->plan.filter.weights + cpu->plan.filter.at[cell],
+      .wide = near ? near->weights : NULL,
+      .stride = ((size_t) r->width * r->height + LANES - 1) / LANES * LANES};
+
+  for (size_t i = 0; near && near->from != w.weights && i < 3 * w.stride;
+       i += REALS)
+    write_reals (near->weights + i, widen (w.weights + i));
+  if (near)
+    near->from = w.weights;
+  return w;
+}
+
+/* As many cells as a vector has lanes, from @first on, or up to the last.
+ * @near: of all but cells that are too large, or have all fields */
+INLINE void
+filter_cells (ChainTile *t, uint32_t first, MatchScratch *m,
+    const ImkShcentroidNoise *noise, const bool all, NearCells *near)
+{
+  const Cpu *cpu = t->f->cpu;
+  uint32_t n = t->n - first < REALS ? t->n - first : REALS;
+  float *values = near ? near->values : m->pixels;
+  Reals sums[N_CHAIN_SUMS][REALS];
+
+  /* a vector of cells is full: the last one again */
+  for (uint32_t k = 0; k < REALS; k++) {
+    uint32_t i = k < n ? k : n - 1, cell = t->first + first + i;
+    ImkShcentroidReals s = {.max = -3.4e38f};
+    FilterWeights weights = weights_of (cpu, cell, near);
+
+    load_cell (t->f, &cpu->rects[cell], all, m, values, &s);
+    sum_values (values, (float *) m->spread, weights, noise, all, sums, k);
+    t->max[first + i] = s.max;
+    t->max_sample[first + i] = s.max_sample;
+  }
+  for (uint32_t k = 0; k < (all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++)
+    write_reals (&t->sums[k][first], fold_vectors (sums[k]));
+  for (uint32_t i = first; i < first + n; i++) {
+    const ImkShcentroidAnchor *anchor = &cpu->matching.anchors[t->first + i];
+    const ImkShcentroidRect *r = &cpu->rects[t->first + i];
+    ImkShcentroidReals s = chain_sums (t, i);
+
+    imk_shcentroid_shift_sums (
+        &s, anchor->zero_x - r->x, anchor->zero_y - r->y);
+    set_sums (t, i, &s, all);
+  }
 }
 
 INLINE void
-filter_cell (const Frame *f, uint32_t cell, MatchScratch *m,
+filter_tile (const Frame *f, uint32_t first, uint32_t n, MatchScratch *m,
     const ImkShcentroidNoise *noise, const bool all)
 {
-  const Cpu *cpu = f->cpu;
-  const ImkShcentroidRect *r = &cpu->rects[cell];
-  const ImkShcentroidAnchor *anchor = &cpu->matching.anchors[cell];
-  const float *weights = cpu->plan.filter.weights + cpu->plan.filter.at[cell];
-  size_t n = (size_t) r->width * r->height;
-  size_t stride = (n + LANES - 1) / LANES * LANES;
-  float *flats = (float *) m->spread;
-  ImkShcentroidReals s = {.max = -3.4e38f};
-  LinearSums lanes;
+  ChainTile t;
 
-  load_cell (f, r, all, m, flats, &s);
-  for (uint32_t i = 0; i < LANES; i += REALS)
-    sum_lanes (&lanes, i, m->pixels, flats, weights, stride, noise, all);
-  s.p = halve (lanes.sum[CHAIN_P]);
-  s.pu = halve (lanes.sum[CHAIN_PU]);
-  s.py = halve (lanes.sum[CHAIN_PY]);
-  if (all) {
-    s.q = halve (lanes.sum[CHAIN_Q]);
-    s.qu = halve (lanes.sum[CHAIN_QU]);
-    s.qy = halve (lanes.sum[CHAIN_QY]);
-    s.quu = halve (lanes.sum[CHAIN_QUU]);
-    s.qyy = halve (lanes.sum[CHAIN_QYY]);
-    s.raw = halve (lanes.sum[CHAIN_RAW]);
-  }
-  imk_shcentroid_shift_sums (&s, anchor->zero_x - r->x, anchor->zero_y - r->y);
-  finish (f, cell, &s);
+  NearCells near;
+
+  begin_cells (&t, f, first, n);
+  near.from = NULL;
+  if (!all && f->cpu->most_pixels <= NEAR_PIXELS)
+    for (uint32_t i = 0; i < n; i += REALS)
+      filter_cells (&t, i, m, noise, all, &near);
+  else
+    for (uint32_t i = 0; i < n; i += REALS)
+      filter_cells (&t, i, m, noise, all, NULL);
+  end_chain (&t);
 }
 
 /* ------------------------------------------------------------------------
@@ -202,51 +315,60 @@ sum_pupils (const Frame *f, uint32_t cell, const bool all,
   return s;
 }
 
-/* What a position needs, of cells one after the other. */
+/* What a position needs, of cells one after the other, and their corners. */
 typedef struct PupilBlock {
   double p[BLOCK], pu[BLOCK], py[BLOCK];
+  double x[BLOCK], y[BLOCK];
 } PupilBlock;
 
 /* sum_pupils (), operation by operation: the same bits. */
-INLINE void
-sum_block_of (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b,
-    const ImkType type, const bool plain)
-{
-  const Cpu *cpu = f->cpu;
-  const Place *at = cpu->pupils + (size_t) first * IMK_SHCENTROID_N_PUPILS;
-  double v[IMK_SHCENTROID_N_PUPILS][BLOCK];
-
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++, at++) {
-      float value = sample_at (f->in, type, *at);
-
-      if (!plain && cpu->lut)
-        value = cpu->lut[(uint32_t) value];
-      if (!plain && cpu->dark) {
-        size_t pixel = (size_t) at->y * cpu->plan.width + at->x;
-
-        value = calibrate_one (value, cpu->dark[pixel], cpu->flat[pixel]);
-      }
-      v[k][i] = value;
-    }
-  for (uint32_t i = 0; i < n; i++) {
-    b->p[i] = v[0][i] + v[1][i] + v[2][i] + v[3][i];
-    b->pu[i] = v[0][i] + v[1][i] - v[2][i] - v[3][i];
-    b->py[i] = v[0][i] - v[1][i] - v[2][i] + v[3][i];
-  }
-}
-
 static void
 sum_block (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
 {
-  bool plain = !f->cpu->lut && !f->cpu->dark;
+  const Cpu *cpu = f->cpu;
+  float v[IMK_SHCENTROID_N_PUPILS][BLOCK];
 
-  if (plain && f->in->type == IMK_TYPE_U8)
-    sum_block_of (f, first, n, b, IMK_TYPE_U8, true);
-  else if (plain && f->in->type == IMK_TYPE_U16)
-    sum_block_of (f, first, n, b, IMK_TYPE_U16, true);
-  else
-    sum_block_of (f, first, n, b, f->in->type, false);
+  for (uint32_t i = 0, run; i < n; i += run) {
+    const uint32_t cell = first + i;
+    const Place *at = cpu->pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
+
+    run = cpu->pupil_runs[cell] < n - i ? cpu->pupil_runs[cell] : n - i;
+    for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++)
+      load_columns (f, at[k].x, at[k].y, run, v[k] + i);
+    count_distances (cpu->rects[cell].x, 0, run, b->x + i);
+    for (uint32_t k = 0; k < run; k++)
+      b->y[i + k] = cpu->rects[cell].y;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    double v0 = v[0][i], v1 = v[1][i], v2 = v[2][i], v3 = v[3][i];
+
+    b->p[i] = v0 + v1 + v2 + v3;
+    b->pu[i] = v0 + v1 - v2 - v3;
+    b->py[i] = v0 - v1 - v2 + v3;
+  }
+}
+
+/* Returns: whether all cells of the block are valid, and have no flags */
+static bool
+is_valid_block (const Cpu *cpu, uint32_t first, uint32_t n, const PupilBlock *b)
+{
+  const ImkShcentroidRect *rects = cpu->rects + first;
+  const double min_flux = cpu->params.min_flux;
+  uint64_t n_valid = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    n_valid += (b->p[i] > 0.0) & (b->p[i] >= min_flux) &
+               imk_shcentroid_is_finite (b->p[i]);
+  if (!cpu->own_fluxes)
+    return n_valid == n;
+  n_valid = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    double own = imk_shcentroid_min_flux (&cpu->params, rects[i].min_flux);
+
+    n_valid += (b->p[i] > 0.0) & (b->p[i] >= own) &
+               imk_shcentroid_is_finite (b->p[i]) & (rects[i].flags == 0);
+  }
+  return n_valid == n;
 }
 
 /* Positions of a block, when all its cells are valid: the divisions are vector
@@ -254,79 +376,109 @@ sum_block (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
 static bool
 store_block (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
 {
-  const ImkShcentroidRect *rects = f->cpu->rects + first;
   const ImkShcentroidParams *params = &f->cpu->params;
   bool local = params->normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL;
-  uint64_t n_valid = 0;
+  double mean = f->mean;
 
-  if (!local && !(f->mean > 0.0))
+  if ((!local && !(mean > 0.0)) || !is_valid_block (f->cpu, first, n, b))
     return false;
   for (uint32_t i = 0; i < n && !local; i++) {
-    double by = b->p[i] / f->mean;
+    double by = b->p[i] / mean;
 
     b->pu[i] *= by;
     b->py[i] *= by;
   }
   for (uint32_t i = 0; i < n; i++) {
-    double min_flux = imk_shcentroid_min_flux (params, rects[i].min_flux);
-
-    n_valid += (b->p[i] > 0.0) & (b->p[i] >= min_flux) &
-               imk_shcentroid_is_finite (b->p[i]) & (rects[i].flags == 0);
+    b->x[i] += imk_shcentroid_clamp (b->pu[i] / b->p[i], -3e38, 3e38);
+    b->y[i] += imk_shcentroid_clamp (b->py[i] / b->p[i], -3e38, 3e38);
   }
-  if (n_valid < n)
-    return false;
-  for (uint32_t i = 0; i < n; i++) {
-    b->pu[i] = imk_shcentroid_clamp (b->pu[i] / b->p[i], -3e38, 3e38);
-    b->py[i] = imk_shcentroid_clamp (b->py[i] / b->p[i], -3e38, 3e38);
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    b->pu[i] = rects[i].x + b->pu[i];
-    b->py[i] = rects[i].y + b->py[i];
-  }
-  store_centres (f, first, n, b->pu, b->py);
+  store_centres (f, first, n, b->x, b->y);
   return true;
 }
 
-/* The mean flux of the valid cells, added up as slopes are. */
+/* Of a block. Returns: the largest flux, and the others in @fluxes */
+static double
+find_fluxes (const Frame *f, uint32_t first, uint32_t n, double *fluxes)
+{
+  double most = 0.0;
+  PupilBlock block;
+
+  sum_block (f, first, n, &block);
+  for (uint32_t i = 0; i < n; i++) {
+    ImkShcentroidReals s = {.p = block.p[i]};
+
+    fluxes[i] = imk_shcentroid_pupil_flux (&s);
+  }
+  for (uint32_t i = 0; f->cpu->params.min_illumination > 0.0 && i < n; i++)
+    most = fluxes[i] > most ? fluxes[i] : most;
+  return most;
+}
+
+/* Adds those of a block that count to their lanes. Returns: how many do */
+static uint64_t
+add_fluxes (const Cpu *cpu, uint32_t first, uint32_t n, double most,
+    double *restrict lanes)
+{
+  const double *restrict fluxes = cpu->fluxes + first;
+  const double dark = cpu->params.min_illumination * most;
+  double least[BLOCK];
+  uint64_t n_counted = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    least[i] = cpu->params.min_flux;
+  for (uint32_t i = 0; i < n && cpu->own_fluxes; i++)
+    least[i] =
+        imk_shcentroid_min_flux (&cpu->params, cpu->rects[first + i].min_flux);
+  for (uint32_t i = 0; i < n; i++) {
+    bool counts =
+        (fluxes[i] > 0.0) & (fluxes[i] >= least[i]) & (fluxes[i] >= dark);
+
+    lanes[i] += counts ? fluxes[i] : 0.0;
+    n_counted += counts;
+  }
+  return n_counted;
+}
+
+/* The mean flux of the valid cells, added up as slopes are: cell i in lane
+ * i % IMK_SHCENTROID_TILT_LANES, of which a block has a part. */
 static void
 find_mean (Frame *f)
 {
   const Cpu *cpu = f->cpu;
   ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
+  double sums[IMK_SHCENTROID_TILT_LANES] = {0}, most = 0.0;
   uint32_t n_cells = cpu->plan.n_rects;
-  PupilBlock block;
-  double most = 0.0;
 
   if (cpu->params.estimator != IMK_SHCENTROID_ESTIMATOR_PUPILS ||
       cpu->params.normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL)
     return;
-  for (uint32_t i = 0; i < n_cells; i++) {
-    ImkShcentroidReals s = {.p = 0.0};
-
-    if (i % BLOCK == 0)
-      sum_block (f, i, n_cells - i < BLOCK ? n_cells - i : BLOCK, &block);
-    s.p = block.p[i % BLOCK];
-    /* until the slopes are there */
-    cpu->slopes[i].flux = imk_shcentroid_pupil_flux (&s);
-    most = fmax (most, cpu->slopes[i].flux);
-  }
-  for (uint32_t i = 0; i < n_cells; i++) {
-    ImkShcentroidTiltSums one = {cpu->slopes[i].flux, 0.0, 1};
-
-    if (imk_shcentroid_pupil_counts (one.x, most, &cpu->rects[i], &cpu->params))
-      imk_shcentroid_add_tilt (&lanes[i % IMK_SHCENTROID_TILT_LANES], &one);
-  }
+  for (uint32_t i = 0; i < n_cells; i += BLOCK)
+    most = fmax (
+        most, find_fluxes (f, i, n_cells - i < BLOCK ? n_cells - i : BLOCK,
+                  cpu->fluxes + i));
+  for (uint32_t i = 0; i < n_cells; i += BLOCK)
+    lanes[0].n += (uint32_t) add_fluxes (cpu, i,
+        n_cells - i < BLOCK ? n_cells - i : BLOCK, most,
+        sums + i % IMK_SHCENTROID_TILT_LANES);
+  for (uint32_t i = 0; i < IMK_SHCENTROID_TILT_LANES; i++)
+    lanes[i].x = sums[i];
   f->mean = imk_shcentroid_mean_of (lanes).x;
 }
 
 INLINE void
-measure_pupils (const Frame *f, uint32_t cell, const bool all,
+measure_pupils (const Frame *f, uint32_t first, uint32_t n, const bool all,
     const ImkShcentroidNoise *noise)
 {
-  ImkShcentroidReals s = sum_pupils (f, cell, all, noise);
+  ChainTile t;
 
-  imk_shcentroid_end_pupils (&s, &f->cpu->params, f->mean);
-  finish (f, cell, &s);
+  begin_cells (&t, f, first, n);
+  for (uint32_t i = 0; i < n; i++) {
+    ImkShcentroidReals s = sum_pupils (f, first + i, all, noise);
+
+    imk_shcentroid_end_pupils (&s, &f->cpu->params, f->mean);
+    set_sums (&t, i, &s, all);
+  }
+  end_chain (&t);
 }
 
 static void
@@ -338,17 +490,16 @@ measure_pupil_images (const Frame *f, uint32_t first, uint32_t end, bool all,
                 params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD &&
                 !imk_shcentroid_tracks (params);
 
-  for (uint32_t i = first; i < end && all; i++)
-    measure_pupils (f, i, true, noise);
-  while (first < end && !all) {
+  while (first < end) {
     uint32_t n = end - first < BLOCK ? end - first : BLOCK;
     PupilBlock block;
 
     if (simple)
       sum_block (f, first, n, &block);
-    if (!simple || !store_block (f, first, n, &block))
-      for (uint32_t i = first; i < first + n; i++)
-        measure_pupils (f, i, false, noise);
+    if (all)
+      measure_pupils (f, first, n, true, noise);
+    else if (!simple || !store_block (f, first, n, &block))
+      measure_pupils (f, first, n, false, noise);
     first += n;
   }
 }
@@ -368,10 +519,14 @@ measure_linear (void *data, uint32_t first, uint32_t end)
     return;
   }
   scratch = imk_shcentroid_take_scratch ((Matching *) &f->cpu->matching);
-  for (uint32_t i = first; i < end && all; i++)
-    filter_cell (f, i, scratch, &noise, true);
-  for (uint32_t i = first; i < end && !all; i++)
-    filter_cell (f, i, scratch, &noise, false);
+  for (uint32_t i = first; i < end; i += BLOCK) {
+    uint32_t n = end - i < BLOCK ? end - i : BLOCK;
+
+    if (all)
+      filter_tile (f, i, n, scratch, &noise, true);
+    else
+      filter_tile (f, i, n, scratch, &noise, false);
+  }
   imk_shcentroid_give_back_scratch (scratch);
 }
 

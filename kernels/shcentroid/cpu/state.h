@@ -71,6 +71,11 @@ typedef struct Cpu {
 
   /* of the linear estimators */
   Place *pupils;
+  /* from each cell on those that lie beside each other in all pupil images and
+   * in the map, up to 255 */
+  uint8_t *pupil_runs;
+  double *fluxes;  /* of every cell, for their mean */
+  bool own_fluxes; /* some cell has a least flux of its own, or a flag */
   float *filter_weights;
   uint64_t *filter_at;
 } Cpu;

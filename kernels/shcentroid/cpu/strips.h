@@ -6,16 +6,12 @@
 #pragma once
 
 #include "shcentroid/cpu/columns.h"
-
-typedef float Singles __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
-typedef int32_t Ints __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
-typedef uint32_t Words __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+#include "shcentroid/cpu/singles.h"
 
 /* Columns of a strip that go together: vectors of float32, of which HALVES are
  * as many vectors of float64. The more, the less a row costs beside them; 16
  * bytes of each are too many vectors for the registers. */
 enum {
-  SINGLES = IMK_VECTOR_SIZE / sizeof (float),
   HALVES = 2,
   MOST_VECTORS = IMK_VECTOR_SIZE >= 32 ? STRIP_COLUMNS / SINGLES : 1,
 };
@@ -66,15 +62,6 @@ fetch_ahead (const StripRow *row, const StripPlace *at, const ChainWay way)
   }
 }
 
-INLINE Singles
-read_singles (const float *from)
-{
-  Singles singles;
-
-  memcpy (&singles, from, sizeof (singles));
-  return singles;
-}
-
 /* imk_shcentroid_sample () of float32. */
 INLINE Singles
 strip_singles (const uint8_t *from)
@@ -86,41 +73,6 @@ strip_singles (const uint8_t *from)
   return (
       Singles) (((Ints) singles & finite) |
                 ((Ints) (none + (float) imk_shcentroid_infinity ()) & ~finite));
-}
-
-INLINE Words
-strip_words (const uint8_t *from, bool words)
-{
-#if IMK_VECTOR_SIZE == 64
-  return (Words) (words ? _mm512_cvtepu16_epi32 (
-                              _mm256_loadu_si256 ((const void *) from))
-                        : _mm512_cvtepu8_epi32 (
-                              _mm_loadu_si128 ((const void *) from)));
-#elif IMK_VECTOR_SIZE == 32
-  return (Words) (words ? _mm256_cvtepu16_epi32 (
-                              _mm_loadu_si128 ((const void *) from))
-                        : _mm256_cvtepu8_epi32 (
-                              _mm_loadl_epi64 ((const void *) from)));
-#else
-  Words samples = {0};
-
-  for (uint32_t i = 0; i < SINGLES; i++)
-    samples[i] = words ? ((const uint16_t *) from)[i] : from[i];
-  return samples;
-#endif
-}
-
-/* Of numbers below 2^31. See widen (). */
-INLINE Singles
-convert_words (Words words)
-{
-#if IMK_VECTOR_SIZE == 64
-  return (Singles) _mm512_cvtepi32_ps ((__m512i) words);
-#elif IMK_VECTOR_SIZE == 32
-  return (Singles) _mm256_cvtepi32_ps ((__m256i) words);
-#else
-  return __builtin_convertvector((Ints) words, Singles);
-#endif
 }
 
 /* As many as a vector of Reals has, where nobody wants them as float32. */
@@ -228,10 +180,10 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   if (way.floats)
     sample = strip_singles (from);
   else if (!way.packed && (way.flat || way.all))
-    sample = convert_words (strip_words (from, at->size));
+    sample = convert_words (read_words (from, at->size));
   value = sample;
   if (way.packed) {
-    value = unpack_strip (at, there, strip_words (from, at->size), way.cut);
+    value = unpack_strip (at, there, read_words (from, at->size), way.cut);
   } else if (way.flat) {
     flat = read_singles (at->flat + there);
     value = (sample - read_singles (at->dark + there)) * flat;
