@@ -145,6 +145,7 @@ cpu_destroy (void *state)
   free (cpu->pupils);
   free (cpu->pupil_runs);
   free (cpu->fluxes);
+  free (cpu->powers);
   free (cpu->filter_weights);
   free (cpu->filter_at);
   free_weights (cpu);
@@ -293,6 +294,34 @@ make_weights (Cpu *cpu)
   }
 }
 
+/* Is the part of a pixel a power of its sample, and that more work than to look
+ * it up? */
+static bool
+is_listed (const Cpu *cpu, const ImkShcentroidParams *p)
+{
+  return cpu->plan.type != IMK_TYPE_F32 && !cpu->dark && !cpu->lut &&
+         p->power != 1.0 && p->power != 2.0 && p->brightest == 0 &&
+         p->weighting == IMK_SHCENTROID_WEIGHTING_NONE &&
+         p->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE;
+}
+
+/* Returns: whether there is a table. Without memory powers are computed when
+ * they are needed. */
+static bool
+list_powers (Cpu *cpu, double power)
+{
+  uint32_t n = cpu->plan.type == IMK_TYPE_U8 ? 256 : 65536;
+
+  if (!cpu->powers)
+    cpu->powers = malloc (n * sizeof (*cpu->powers));
+  if (!cpu->powers || cpu->powers_of == power)
+    return cpu->powers != NULL;
+  for (uint32_t i = 0; i < n; i++)
+    cpu->powers[i] = imk_shcentroid_power (i, power);
+  cpu->powers_of = power;
+  return true;
+}
+
 static void
 take_params (Cpu *cpu, const ImkShcentroidParams *params)
 {
@@ -300,6 +329,7 @@ take_params (Cpu *cpu, const ImkShcentroidParams *params)
               cpu->params.power == params->power;
 
   cpu->params = *params;
+  cpu->listed = is_listed (cpu, params) && list_powers (cpu, params->power);
   number_columns (cpu);
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
       params->window == IMK_SHCENTROID_WINDOW_CELL && !same)

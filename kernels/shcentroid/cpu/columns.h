@@ -19,6 +19,7 @@ typedef struct ChainWay {
   bool cut;      /* with levels or bad pixels */
   bool weighted; /* with weights */
   bool raised;   /* with a power, */
+  bool listed;   /* of samples, in a table */
   bool quad;     /* of quad cells: in strips alone loops of their own */
 } ChainWay;
 
@@ -47,6 +48,8 @@ typedef struct ChainRows {
   bool same;       /* weights are those of all cells */
   bool calibrated; /* values are not the samples */
   double power;
+  const double *powers; /* of samples, or NULL */
+  uint32_t samples;     /* the largest sample there is */
   ImkShcentroidNoise noise;
   double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
   double weight[IMK_SHCENTROID_GROUP_ROWS];
@@ -64,6 +67,7 @@ chain_way (const Cpu *cpu)
              p->brightest > 0 || cpu->bad,
       .weighted = p->weighting != IMK_SHCENTROID_WEIGHTING_NONE,
       .raised = p->power != 1.0,
+      .listed = cpu->listed,
       .quad = p->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
   };
 }
@@ -74,6 +78,8 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
   return (ChainRows){
       .calibrated = cpu->dark || cpu->lut,
       .power = params->power,
+      .powers = cpu->powers,
+      .samples = cpu->plan.type == IMK_TYPE_U8 ? 255 : 65535,
       .noise = imk_shcentroid_noise (params),
   };
 }
@@ -106,6 +112,27 @@ typedef struct ColumnSums {
   Reals p, py, q, qy, qyy, raw;
 } ColumnSums;
 
+/* Powers of samples. What lies beyond the columns may be any number. */
+INLINE Reals
+list_reals (const ChainRows *r, Reals v)
+{
+#if IMK_VECTOR_SIZE == 64
+  __m256i at = _mm256_and_si256 (
+      _mm512_cvttpd_epi32 ((__m512d) v), _mm256_set1_epi32 ((int) r->samples));
+
+  return (Reals) _mm512_i32gather_pd (at, r->powers, sizeof (double));
+#elif IMK_VECTOR_SIZE == 32
+  __m128i at = _mm_and_si128 (
+      _mm256_cvttpd_epi32 ((__m256d) v), _mm_set1_epi32 ((int) r->samples));
+
+  return (Reals) _mm256_i32gather_pd (r->powers, at, sizeof (double));
+#else
+  for (uint32_t i = 0; i < REALS; i++)
+    v[i] = v[i] >= 0.0 && v[i] <= r->samples ? r->powers[(uint32_t) v[i]] : 0.0;
+  return v;
+#endif
+}
+
 /* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in a row
  * of the group. @y: its coordinate, of a quad cell only */
 INLINE Reals
@@ -119,7 +146,9 @@ add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
     p -= read_reals (c->pedestal + i);
   if (way.weighted)
     p *= weight;
-  if (way.raised)
+  if (way.listed)
+    p = list_reals (r, v);
+  else if (way.raised)
     p = raise_reals (p, r->power);
   if (way.cut)
     p = (Reals) ((Masks) p & (v >= read_reals (c->least + i)));

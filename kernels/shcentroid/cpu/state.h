@@ -57,7 +57,11 @@ typedef struct Cpu {
   uint32_t *strips_before; /* the tile that begins with each column of cells */
   uint32_t n_strips;       /* of a row of cells */
   bool bad;                /* some pixel is */
-  bool upwards;            /* the next frame, see measure_chain_bands () */
+  /* of each sample the part that it has by power, where nothing else has a part
+   * in it and the table is there */
+  bool listed;
+  double *powers, powers_of;  /* the power of the table */
+  bool upwards;               /* the next frame, see measure_chain_bands () */
   ImkShcentroidTrack *tracks; /* of every cell */
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   bool lost;                  /* nothing is tracked */

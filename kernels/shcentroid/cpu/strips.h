@@ -421,7 +421,12 @@ sum_rare_strips (ChainColumns *c, uint32_t n, uint32_t left,
   sum_strips (c, n, left, band, r, group_rows, first, \
       (ChainWay){ \
           .flat = way->flat, .floats = floats, .packed = packed, __VA_ARGS__})
-  if (way->all && way->raised)
+  if (way->all && way->listed)
+    SUM_STRIPS (.all = true, .raised = true, .listed = true, .quad = way->quad);
+  else if (way->listed)
+    SUM_STRIPS (.all = false, .raised = true, .listed = true,
+        .quad = way->quad);
+  else if (way->all && way->raised)
     SUM_WEIGHTED_OR_NOT (.all = true, .raised = true, .quad = way->quad);
   else if (way->all)
     SUM_WEIGHTED_OR_NOT (.all = true, .raised = false, .quad = true);
