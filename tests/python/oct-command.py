@@ -234,6 +234,45 @@ class Oct(unittest.TestCase):
         self.assertEqual(result_of(self.path("out"))["depth-unit"], "um")
         self.assertLess(result_of(self.path("out"))["width"], 0.7 * width)
 
+    def figure(self, name):
+        """Returns: of the last result, a figure; None without"""
+        return next((figure for figure in result_of(self.path("out"))["figures"] if figure["name"] == name), None)
+
+    def test_the_direction_of_a_calibration_is_checked_where_the_spectra_tell(self):
+        rng, lines = np.random.default_rng(5), np.arange(48)[:, None]
+        layers = 250 + 0.5 * lines, 420 + 0.9 * lines
+        lamp, k = 1500 * np.exp(-(((wavelengths() - 850) / 30) ** 2)), 2e3 * np.pi / wavelengths()
+        tissue = [250 + rng.uniform(0, 200, (48, 1)) for _ in range(200)]
+        np.savetxt(self.path("w.txt"), wavelengths())
+        with open(self.path("ends.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera]\nlambda-first=800\nlambda-last=900\n")
+        with open(self.path("clock.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera]\nk-polynomial=0.00118;-0.00007\n")
+        for name, depths, amplitude in ("layers", layers, 0.05), ("tissue", tissue, 0.005):
+            spectra = lamp * (1 + amplitude * sum(np.cos(2 * k * z) for z in depths)) + rng.normal(0, 6, (48, SAMPLES)) + 80
+            for end, values in ("", spectra), ("-turned", spectra[:, ::-1]):
+                np.save(self.path("s.npy"), np.rint(values).astype("u2"))
+                for words in ("--wavelengths", "w.txt"), ("--calibration", "ends.ini"), ("--lambda", "800", "900"), ("--calibration", "clock.ini"):
+                    printed = self.call("s.npy", *words)
+                    found = self.figure("direction of the wavelengths")
+                    if words[1] == "clock.ini":
+                        self.assertIsNone(found)  # samples that are even in wavenumber have none
+                        continue
+                    met = None if name == "tissue" else not end
+                    self.assertEqual(found["met"], met, (name, end, words))
+                    self.assertEqual("the other way round" in printed, met is False, printed)
+                    self.assertEqual("not checked: direction of the wavelengths" in printed, met is None, printed)
+
+    def test_a_scale_of_depths_that_nothing_checked_is_told(self):
+        np.save(self.path("w.npy"), wavelengths())
+        for name, depth in ("near", 150.0), ("far", 320.0):
+            np.save(self.path(name + ".npy"), self.dispersed(depth, 9.0))
+        for words, is_told in ((("far.npy", "--lambda", "800", "900"), True), (("far.npy", "--wavelengths", "w.npy"), False), (("far.npy",), False), (
+                ("calibrate", "near.npy", "far.npy", "--lambda", "800", "900"), True), (
+                ("calibrate", "near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "170"), False)):
+            self.assertEqual("scale of depths" in self.call(*words), is_told, words)
+            self.assertEqual(bool(self.figure("scale of depths")), is_told, words)
+
     def two_cameras(self, lines=400):
         """Spectra [lines, samples] of a tilted layer by two cameras of other wavelengths and light that take turns; writes two.ini"""
         rng, s, spectra = np.random.default_rng(8), np.linspace(-1, 1, SAMPLES), np.empty((lines, SAMPLES))

@@ -137,6 +137,18 @@ def n_wavelengths(options):
     return n
 
 
+def has_ends_alone(path):
+    """Returns: whether a camera of the file has the wavelengths of the first and the last sample, and nothing between"""
+    parser = parse(path)
+    return any(parser.has_option(group, "lambda-first") for group in parser.sections())
+
+
+def tell_scale(report):
+    """No spectra of a sample tell how far its depths are apart"""
+    report.not_checked("scale of depths", "% off", at_most=1, about="it is that of the wavelengths that were told for the first and the last sample."
+                       " Two positions of a mirror check it: gst-imaging oct calibrate with --travel-um, how far the mirror was moved")
+
+
 def scale_wavenumbers(path, factors):
     """Multiplies the depths of the cameras of a k-polynomial: its middle stays, and its ends move"""
     parser = parse(path)

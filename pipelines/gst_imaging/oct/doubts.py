@@ -4,14 +4,8 @@ from .. import library
 
 FEWEST = 32  # lines and samples, below which nothing is said
 UNEVEN, TIMES = 0.2, 5  # of the means: transposed where lines differ by this share, and this much more than samples do
-SHARPER = 2  # times
-ALMOST, SHARPER_WHATEVER = 1.3, 1.1  # the same together with the best dispersion of each way
 OTHER_LIGHT, OTHER_LEFT = 0.2, 4  # of the light of the background, and times the power that is left without that factor
-USUAL = 98  # per cent of the samples
-EVEN_SHARPER, AS_SHARP = 1.4, 1.1  # times, samples that are even in wavenumber, and the two ways of others
-DISPERSIONS = range(-60, 61, 2)  # radians
 FEWER = 10  # times, jumps of samples of the other sign
-AT_REST = 0.1  # share of the fringes that differ from line to line
 
 
 def spread(means):
@@ -25,24 +19,6 @@ def is_transposed(bscan):
         return False
     lines, samples = spread(bscan.mean(1)), spread(bscan.mean(0))
     return lines > UNEVEN and lines > TIMES * samples
-
-
-def sharpness(np, spectra, wavelengths=None, dispersions=(0.0,)):
-    """Returns: how much of the power is in few depths, for an even sampling of wavelength, or of wavenumber without them; the largest of
-    some dispersions, in radians at the ends"""
-    n = spectra.shape[1]
-    if wavelengths is not None:
-        k = 1 / wavelengths
-        order = np.argsort(k)
-        even = np.linspace(k.min(), k.max(), n)
-        spectra = np.stack([np.interp(even, k[order], line[order]) for line in spectra])
-    depths = np.fft.fft(spectra * np.hanning(n))
-    depths[:, :n // 64] = depths[:, n // 2:] = 0  # the light itself, and depths beyond zero delay
-    fringes, squares, found = np.fft.ifft(depths), np.linspace(-1, 1, n) ** 2, []
-    for dispersion in dispersions:
-        power = np.abs(np.fft.fft(fringes * np.exp(1j * dispersion * squares))) ** 2
-        found.append(float(np.median((power ** 2).sum(1) / np.maximum(power.sum(1), 1e-30) ** 2)))
-    return max(found)
 
 
 def other_sign(np, bscan):
@@ -78,10 +54,9 @@ def of_background(np, name, background, bscan, n_cameras):
 
 
 class Doubts:
-    def __init__(self, wavelengths=None, n_lines=None, dtype=None):
-        """wavelengths: of the first and the last sample, where they are known; n_lines: of a B-scan, where the values do not say;
-        dtype: of raw samples, as --dtype names it"""
-        self.wavelengths, self.n_lines, self.dtype, self.n, self.n_dark = wavelengths, n_lines, dtype, 0, 0
+    def __init__(self, n_lines=None, dtype=None):
+        """n_lines: of a B-scan, where the values do not say; dtype: of raw samples, as --dtype names it"""
+        self.n_lines, self.dtype, self.n, self.n_dark = n_lines, dtype, 0, 0
         self.bscan, self.type = None, None
 
     def add(self, values):
@@ -92,15 +67,6 @@ class Doubts:
         if self.bscan is None and values.ndim > 1:
             first = values.reshape(-1, *values.shape[-2:])[0][:self.n_lines]
             self.bscan, self.type = np.array(first, float), other_sign(np, first)
-
-    def fringes(self, np):
-        """Returns: lines without what all have in common; of a sample at rest, as a mirror, that are the fringes themselves"""
-        lines = self.bscan - self.bscan.mean(1, keepdims=True)
-        moving = self.bscan - self.bscan.mean(0)
-        is_at_rest = (np.diff(moving) ** 2).sum() < AT_REST * (np.diff(lines) ** 2).sum()
-        fringes = (lines if is_at_rest else moving)[:FEWEST]
-        limit = np.percentile(np.abs(fringes), USUAL)  # the line of a fibre grating, whose place varies, has power at all depths
-        return fringes.clip(-limit, limit)
 
     def sentence_of_sign(self):
         is_signed = self.type.kind == "i"
@@ -123,33 +89,3 @@ class Doubts:
         if is_transposed(self.bscan):
             yield (f"The light varies from line to line, and not along the {self.bscan.shape[1]} samples of a spectrum, as a light source does:"
                    " are lines and samples exchanged? NumPy turns them: numpy.save(\"turned.npy\", spectra.swapaxes(-1, -2)).")
-        elif self.wavelengths and min(self.bscan.shape) >= FEWEST:
-            yield from self.sentences_of_wavelengths(np)
-
-    @staticmethod
-    def is_clocked(np, spectra, given, reverse, even):
-        """reverse, even: times as sharp. Samples that are even in wavenumber are bent by as much either way, and dispersion neither makes
-        them sharper nor wavelengths as sharp."""
-        if even < EVEN_SHARPER or not 1 / AS_SHARP < reverse < AS_SHARP:
-            return False
-        best = sharpness(np, spectra, None, DISPERSIONS)
-        bent = max(sharpness(np, spectra, way, DISPERSIONS) for way in (given, given[::-1]))
-        return bent < best < AS_SHARP * sharpness(np, spectra)
-
-    def sentences_of_wavelengths(self, np):
-        first, last = self.wavelengths
-        spectra = self.fringes(np)
-        given = np.linspace(first, last, spectra.shape[1])
-        usual = max(sharpness(np, spectra, given), 1e-30)
-        reverse, even = sharpness(np, spectra, given[::-1]) / usual, sharpness(np, spectra) / usual
-        if self.is_clocked(np, spectra, given, reverse, even):
-            ends = 1 / first, 1 / last
-            yield (f"Depths would be {even:.3g} times as sharp with samples that are even in wavenumber, as those of a swept source with a k-clock, and"
-                   " not in wavelength, which --lambda means. Then give, in a file for --calibration, a line [camera] and a line"
-                   f" k-polynomial={sum(ends) / 2:.9g};{(ends[1] - ends[0]) / 2:.9g}.")
-        elif reverse > ALMOST:
-            # an unknown dispersion is blur of its own, and may make up for some of the other
-            whatever = sharpness(np, spectra, given[::-1], DISPERSIONS) / max(sharpness(np, spectra, given, DISPERSIONS), 1e-30)
-            if whatever > (1 if reverse > SHARPER else SHARPER_WHATEVER):
-                yield (f"Depths would be {reverse:.3g} times as sharp with the wavelengths the other way round:"
-                       f" --lambda {last:g} {first:g}.")

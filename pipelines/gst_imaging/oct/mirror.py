@@ -258,6 +258,8 @@ def make(names, sides, made, options, settings):
                   + (" Dispersion takes two positions, and is left out: move the mirror." if n_positions == 1 and options.fit == "phase" else ""))
     if options.travel_um:
         scale_by_travel(made, cameras, names, sides, options.travel_um)
+    elif options.fit == "phase" and cameras[0][0]["depth-um"]:
+        calibration.tell_scale(made.report)
     check_light(made, cameras, names)
     show(made.report, cameras, names, phase_error)
     return made.finish(**{"phase-error": phase_error, "width-over-limit": worst(cameras), "mirrors": cameras})

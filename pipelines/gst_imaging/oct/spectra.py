@@ -97,14 +97,6 @@ def check_size(path, options, warn):
     return size // bscan
 
 
-def wavelengths_of(options):
-    """Returns: of the first and the last sample, as numbers; None where they are not given so"""
-    try:
-        return [float(text) for text in options.wavelength or ()] or None
-    except ValueError:
-        return None  # which octbscan refuses with a sentence
-
-
 class Saturation:
     """Counts samples with the largest value that 10, 12, 14 or 16 bits can have."""
 
@@ -143,7 +135,7 @@ def read_raw(path, options, folder, warn, copied=False):
     np = library.numpy()
     n = check_size(path, options, warn)
     values = np.memmap(path, DTYPES[options.dtype], "r", options.offset, (n * options.lines, options.samples))
-    saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines, options.dtype), max(1, BLOCK // options.samples)
+    saturation, doubts, step = Saturation(), Doubts(options.lines, options.dtype), max(1, BLOCK // options.samples)
     turns = Turns(n_cameras_of(options))
     plain = not copied and options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
     name = os.path.join(folder, "spectra.npy")
@@ -170,7 +162,7 @@ def read_array(path, options, folder):
     if is_octproz(path) or path.lower().endswith((".oct", ".unp")):
         library.Arrays().kind(path)  # its reader says what is wrong: no other element reads it
     source = files.read(path, folder)
-    saturation, doubts, n_lines, samples = Saturation(), Doubts(wavelengths_of(options), options.lines), 0, 1
+    saturation, doubts, n_lines, samples = Saturation(), Doubts(options.lines), 0, 1
     turns = Turns(n_cameras_of(options))
     if "uridecodebin" in source.words or "videoconvert" in source.words:
         doubt = library.Arrays().doubt(path) if library.format_of(path) else None

@@ -7,11 +7,19 @@ TURNS = 16  # in a block, whose mean of each camera is compared with that of the
 NEARER = 4  # times, the means of an exchanged order
 
 
+def n_rows_of(options):
+    """Returns: how many lines later the same camera comes again"""
+    text = settings_of(options).get("cameras", "1")
+    return int(text) if text.isdecimal() and int(text) else 1
+
+
 def n_cameras_of(options):
     """Returns: how many take turns; 1 with an order of their own"""
-    settings = dict(text.split("=", 1) for text in split(getattr(options, "words", []))[1])
-    text = settings.get("cameras", "1")
-    return int(text) if text.isdecimal() and "camera-order" not in settings else 1
+    return n_rows_of(options) if "camera-order" not in settings_of(options) else 1
+
+
+def settings_of(options):
+    return dict(text.split("=", 1) for text in split(getattr(options, "words", []))[1])
 
 
 class Turns:
