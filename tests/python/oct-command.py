@@ -140,6 +140,32 @@ class Oct(unittest.TestCase):
             self.assertIn(f"is it --samples {SAMPLES}?", err)
         self.assertNotIn("is it --", self.call("scan.raw", "--samples", str(SAMPLES), "--lines", "200", "--lambda", "800", "900"))
 
+    def test_layouts_of_signals_around_0_are_checked(self):
+        """The strength of the fringes of a swept source repeats, where its light is not in the samples; of noise nothing does"""
+        rng, n, lines = np.random.default_rng(4), np.linspace(-1, 1, 700), np.arange(120)[:, None]
+        fringes = 9000 * np.exp(-((n / 0.65) ** 4)) * (np.cos(190 * n + lines) + 0.5 * np.cos(320 * n + 0.8 * lines)) + rng.normal(0, 20, (120, 700))
+        for kind, dtype, other in ("<i2", "i16", "i16be"), (">i2", "i16be", "i16"):
+            np.rint(fringes).astype(kind).tofile(self.path("scan.raw"))
+            for samples, given, sentence in ((700, dtype, None), (700, other, f"is it --dtype {dtype}?"), *((width, dtype, "is it --samples 700?")
+                                             for width in (699, 1400, 640) if dtype == "i16")):
+                err = self.call("scan.raw", "--samples", str(samples), "--lines", "60", "--dtype", given)
+                self.assertEqual("is it --" in err.replace("is it --dtype u16", ""), sentence is not None, (samples, given, err))
+                self.assertIn(sentence or "", err)
+                self.assertEqual((self.figure("layout of raw samples") or {}).get("met"), None if sentence else True)
+        rng.integers(-2000, 2000, (120, 700), "i2").tofile(self.path("scan.raw"))
+        err = self.call("scan.raw", "--samples", "700", "--lines", "60", "--dtype", "i16")
+        self.assertIn("not checked: layout of raw samples", err)
+        self.assertNotIn("is it --", err)
+
+    def test_raw_samples_of_another_type_are_told(self):
+        spectra = mirror(150.0, bscans=4)
+        for dtype, kind, scale in ("u8", "u1", 64), ("u16", "<u2", 1), ("u16be", ">u2", 1), ("f32", "<f4", 1), ("f32be", ">f4", 1):
+            (spectra // scale).astype(kind).tofile(self.path("scan.raw"))
+            for given in {"u8": ("u16",), "u16": ("u16", "u8", "f32")}.get(dtype, ("u16",)):
+                err = self.call("scan.raw", "--samples", str(SAMPLES), "--lines", "12", "--dtype", given, status=(0, 1))
+                self.assertEqual("is it --" in err, given != dtype, (dtype, given, err))
+                self.assertIn(f"is it --dtype {dtype}?" if given != dtype else "", err)
+
     def test_samples_of_the_other_sign_are_told(self):
         """A swept source around 0, whose samples with a sign are taken for ones without, and the other way round"""
         rng, n = np.random.default_rng(3), np.arange(SAMPLES)
@@ -299,6 +325,10 @@ class Oct(unittest.TestCase):
         lost = np.delete(spectra, 150, axis=0)[:300]
         np.save(self.path("scan.npy"), lost.reshape(3, 100, SAMPLES))
         self.assertIn("From about line 160 on", self.call("scan.npy", "--calibration", "two.ini", "k-range=common", "cameras=2"))
+        np.save(self.path("lines.npy"), np.delete(spectra, 150, axis=0))
+        printed = self.call("lines.npy", "--lines", "100", "--lambda", "800", "900")
+        self.assertIn("has 3 B-scans of 100 lines, and 99 lines are left over, 1 too few for another one", printed)
+        self.assertNotIn("--offset", printed)
         with open(self.path("header.raw"), "wb") as file:
             file.write(b"h" * 100 + spectra.tobytes())
         self.assertIn("100 bytes are left over. Is there a header (--offset)", self.call("header.raw", *raw, "cameras=2"))

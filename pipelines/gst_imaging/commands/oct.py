@@ -26,7 +26,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, need, scratch, split
-from ..oct import angio, calibration, direction, dispersion, doubts, images, instrument, mirror, spectra, turns
+from ..oct import angio, calibration, direction, dispersion, doubts, images, instrument, layout, mirror, spectra, turns
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -149,6 +149,7 @@ def make(source, made, options, settings):
     made.report.fact("subtracted from the spectra", BACKGROUNDS.get(given.get("background", "mean"), given.get("background")))
     stats = {}
     made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))
+    layout.tell(made.report, [source.layout] if source.layout else [])
     if "calibration" in given and source.first is not None:
         direction.check(made, source.first, options, settings)
     if "calibration" in given and calibration.has_ends_alone(given["calibration"]):

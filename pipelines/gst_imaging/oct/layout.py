@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Whether raw samples have the width and the byte order that were given: the envelope of the source repeats from spectrum to spectrum."""
+"""Whether raw samples have the width and the type that were given: the envelope of the source repeats from spectrum to spectrum, in the light
+or, of signals around 0, in the strength of the fringes."""
 from .. import library
 from ..frames.doubts import SMOOTHER, roughness
+
+DTYPES = {"u8": "u1", "u16": "<u2", "u16be": ">u2", "i16": "<i2", "i16be": ">i2", "f32": "<f4", "f32be": ">f4"}
 
 LENGTH = 1 << 20  # samples that are looked at
 SHORTEST = 64  # samples of a spectrum
@@ -11,6 +14,9 @@ ALIKE, MORE = 0.6, 0.3  # correlation of neighbours that another layout needs, a
 SMOOTH = 32  # samples that are averaged
 SLIPPED = 0.002  # of correlation, more than that between widths a sample off is no noise
 MARGIN = 0.05  # less than that is no difference
+OF_FRINGES = 0.3  # correlation of the light, above which the strength of fringes does not count
+TWICE = 0.8  # correlation of the two bytes of 16 bits, which are two samples then
+BRIGHTEST = 1e9  # counts, above which floats are none
 
 
 def correlate(np, values, lag):
@@ -73,48 +79,116 @@ def nearest(np, values, samples):
     return best if found[best] > max(ALIKE, found[samples] + SLIPPED) else samples
 
 
-def layouts(np, given, options):
-    """Returns: (likeness, samples, dtype) of other layouts, those with one difference first"""
-    found = [(*best_width(np, finite(np, given), options.samples), options.dtype)]
-    if given.dtype.kind in "iu" and given.dtype.itemsize == 2:
-        other = options.dtype.removesuffix("be") if options.dtype.endswith("be") else options.dtype + "be"
-        turned = finite(np, given.byteswap())
-        found = [(likeness(np, turned, options.samples), options.samples, other), *found, (*best_width(np, turned, options.samples), other)]
-    return [layout for layout in found if layout[1:] != (options.samples, options.dtype)]
+def seen_as(np, raw, dtype):
+    """raw: bytes. Returns: samples of a type; None where they cannot be some"""
+    samples = raw[:raw.size // 4 * 4].view(DTYPES[dtype])
+    if samples.dtype.kind == "f" and not (np.abs(samples) < BRIGHTEST).all():  # False for NaN
+        return None
+    return finite(np, samples)
 
 
-def of_one_order(np, given, found, options):
+def strength(np, values):
+    """Returns: of fringes around 0"""
+    return np.convolve(np.abs(values - values.mean()), np.ones(SMOOTH) / SMOOTH, "valid")
+
+
+def others(dtype):
+    """Returns: types that samples may have instead; the sign is looked at elsewhere"""
+    signed = [kind.replace("u", "i") if dtype.startswith("i") else kind for kind in ("u16", "u16be")]
+    return [other for other in (*signed, "f32", "f32be", "u8") if other != dtype]
+
+
+def layouts(np, raw, options, light):
+    """light: (samples) to what repeats. Returns: (likeness, samples, dtype) of other layouts, those with one difference first"""
+    first, last = [], []
+    for dtype in options.dtype, *others(options.dtype):
+        values = seen_as(np, raw, dtype)
+        if values is not None and values.std() > 0:
+            values = light(np, values)
+            first.append((likeness(np, values, options.samples), options.samples, dtype))
+            last.append((*best_width(np, values, options.samples), dtype))
+    return [layout for layout in first + last if layout[1:] != (options.samples, options.dtype)]
+
+
+def of_one_order(np, raw, found, options):
     """Returns: the layouts of the order in which samples are much smoother, where there is one: fringes that repeat make some width of
     the other one look right"""
-    if len({dtype for _likely, _samples, dtype in found}) < 2:
+    plain = options.dtype.removesuffix("be")
+    pair = [plain, plain + "be"]
+    if plain == "u8" or not set(pair) <= {options.dtype, *(dtype for _likely, _samples, dtype in found)}:
         return found
-    rough = [roughness(np, samples[None]) for samples in (given, given.byteswap())]
-    if max(rough) < SMOOTHER * min(rough):
+    seen = [seen_as(np, raw, dtype) for dtype in pair]
+    rough = [roughness(np, samples[None]) for samples in seen if samples is not None]
+    if len(rough) < 2 or max(rough) < SMOOTHER * min(rough):
         return found
-    return [layout for layout in found if (layout[2] == options.dtype) == (rough[0] < rough[1])]
+    return [layout for layout in found if layout[2] != pair[rough.index(max(rough))]]
 
 
-def doubts(lines, options):
-    """lines: [lines, samples] of the file. Returns: sentences"""
-    np = library.numpy()
-    given = np.array(lines[:max(4, LENGTH // options.samples)]).ravel()
-    values = finite(np, given)
-    if len(values) < 4 * SHORTEST or not values.std() > 0:
-        return []
-    like = likeness(np, values, options.samples)
-    one = shortest(np, values, options.samples)
-    near = nearest(np, values, one)
-    if one < options.samples:
-        return [f"{options.samples} samples of {options.dtype} hold the envelope of the source {options.samples // one} times: is it --samples {near}?"]
-    if near != one:
-        return [f"Spectra of {options.samples} samples of {options.dtype} slip against each other, those of {near} samples do not: is it --samples {near}?"]
-    if like + MORE > 1:  # nothing can be as much better
-        return []
-    found = of_one_order(np, given, layouts(np, given, options), options)
-    best = max((layout[0] for layout in found), default=0)
-    if best <= max(ALIKE, like + MORE):
-        return []
-    likely, samples, dtype = next(layout for layout in found if layout[0] > best - MARGIN)
-    changes = [f"--samples {samples}"] * (samples != options.samples) + [f"--dtype {dtype}"] * (dtype != options.dtype)
-    return [f"Spectra of {options.samples} samples of {options.dtype} correlate with their neighbours by {like:.2f}, those of {samples} samples of"
-            f" {dtype} by {likely:.2f}: is it {' '.join(changes)}?"]
+def are_bytes(np, raw, dtype):
+    """Are samples of 16 bits two of 8 bits each?"""
+    return DTYPES[dtype].endswith("2") and np.corrcoef(raw[::2], raw[1::2])[0, 1] > TWICE
+
+
+class Layout:
+    """doubts: sentences; likeness: correlation of neighbouring spectra, None where they do not tell"""
+
+    def __init__(self, lines, options):
+        """lines: [lines, samples] of the file"""
+        np = library.numpy()
+        self.np, self.options, self.likeness, self.doubts = np, options, None, []
+        given = np.array(lines[:max(4, LENGTH // options.samples)]).ravel()
+        values, self.raw = finite(np, given), given.view("u1")
+        if len(values) < 4 * SHORTEST or not values.std() > 0:
+            return
+        if are_bytes(np, self.raw, options.dtype):
+            self.doubts.append("The two bytes of each sample are as alike as neighbours: is it --dtype u8?")
+        elif self.is_around_zero(values):
+            self.look(strength(np, values), strength)
+        else:
+            self.look(values, lambda _np, light: light)
+            if self.likeness is None and not self.doubts:
+                self.look(strength(np, values), strength)
+
+    def is_around_zero(self, values):
+        """Does the strength of fringes repeat, and not the light?"""
+        np, samples = self.np, self.options.samples
+        if likeness(np, values, samples) > OF_FRINGES or best_width(np, values, samples)[0] > OF_FRINGES:
+            return False
+        values = strength(np, values)
+        return max(likeness(np, values, samples), best_width(np, values, samples)[0]) > ALIKE
+
+    def look(self, values, light):
+        np, samples, dtype = self.np, self.options.samples, self.options.dtype
+        like = likeness(np, values, samples)
+        one = shortest(np, values, samples)
+        near = nearest(np, values, one)
+        if one < samples:
+            self.doubts.append(f"{samples} samples of {dtype} hold the envelope of the source {samples // one} times: is it --samples {near}?")
+        elif near != one:
+            self.doubts.append(f"Spectra of {samples} samples of {dtype} slip against each other, those of {near} samples do not: is it --samples {near}?")
+        if self.doubts or like + MORE > 1:  # nothing can be as much better
+            self.likeness = like
+            return
+        found = of_one_order(np, self.raw, layouts(np, self.raw, self.options, light), self.options)
+        best = max((layout[0] for layout in found), default=0)
+        if best > max(ALIKE, like + MORE):
+            self.tell(like, next(layout for layout in found if layout[0] > best - MARGIN))
+        self.likeness = like if like > ALIKE else None
+
+    def tell(self, like, other):
+        likely, samples, dtype = other
+        changes = [f"--samples {samples}"] * (samples != self.options.samples) + [f"--dtype {dtype}"] * (dtype != self.options.dtype)
+        self.doubts.append(f"Spectra of {self.options.samples} samples of {self.options.dtype} correlate with their neighbours by {like:.2f}, those of"
+                           f" {samples} samples of {dtype} by {likely:.2f}: is it {' '.join(changes)}?")
+
+
+def tell(report, layouts):
+    """layouts: of raw files. A warning has told of those that are others"""
+    if not layouts or any(layout.doubts for layout in layouts):
+        return
+    found, name = [layout.likeness for layout in layouts], "layout of raw samples"
+    if None in found:
+        report.not_checked(name, "correlation", at_least=ALIKE, about="neighbouring spectra do not show an envelope of the source that repeats, so they"
+                                                                      " do not tell whether --samples and --dtype are right")
+    else:
+        report.figure(name, min(found), "correlation", at_least=ALIKE, about="of neighbouring spectra, or of the strength of their fringes")

@@ -40,7 +40,7 @@ def lines_of(path, options, n_cameras):
     if spectra.is_raw(path, options):
         options.lines = options.lines or n_cameras  # any line will do
         n = spectra.check_size(path, options, lambda _sentence: None) * options.lines
-        values = np.memmap(path, spectra.DTYPES[options.dtype], "r", options.offset, (n, options.samples))
+        values = np.memmap(path, layout.DTYPES[options.dtype], "r", options.offset, (n, options.samples))
     else:
         values = np.atleast_2d(library.Arrays().read(path))
         if values.ndim == 3 and files.is_recording(values.shape):
@@ -59,20 +59,21 @@ def type_of(np, values):
 
 
 def look(name, values, options, warn):
-    """Are samples and layout what they are taken for?"""
-    is_raw = spectra.is_raw(name, options)
-    doubts = Doubts(dtype=options.dtype if is_raw else None)
+    """Are samples and layout what they are taken for? Returns: a Layout of a raw file; else None"""
+    found = layout.Layout(values, options) if spectra.is_raw(name, options) else None
+    doubts = Doubts(dtype=options.dtype if found else None)
     doubts.add(values[:MOST_LINES])
-    for sentence in [*doubts.sentences(), *(layout.doubts(values, options) if is_raw else [])]:
+    for sentence in [*doubts.sentences(), *(found.doubts if found else [])]:
         warn(f"{name}: {sentence}")
+    return found
 
 
-def stack(names, options, n_cameras, path, warn):
+def stack(names, options, n_cameras, path, made):
     """Writes the positions as [positions, lines, samples]"""
     np = library.numpy()
     mirrors = [lines_of(name, options, n_cameras) for name in names]
-    for name, values in zip(names, mirrors):
-        look(name, values, options, warn)
+    layouts = [look(name, values, options, made.warn) for name, values in zip(names, mirrors)]
+    layout.tell(made.report, [found for found in layouts if found])
     samples = {values.shape[1] for values in mirrors}
     if len(samples) > 1:
         raise Failure(UNREADABLE, f"The mirrors have {' and '.join(map(str, sorted(samples)))} samples a line; they need the same"
@@ -239,7 +240,7 @@ def make(names, sides, made, options, settings):
     n_cameras = int(dict(text.split("=", 1) for text in settings).get("cameras", 1))
     with scratch() as folder:
         path = os.path.join(folder, "mirrors.npy")
-        stack(names, options, n_cameras, path, made.warn)
+        stack(names, options, n_cameras, path, made)
         words = words_of(made, options, settings, path)
         (accepted, text), cameras, phase_error, element, doubts = solve(made, words, sides)
         for sentence in doubts:

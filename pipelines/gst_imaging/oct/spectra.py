@@ -6,11 +6,10 @@ from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..frames import files
 from ..frames.source import Source, need
-from . import layout
 from .doubts import Doubts
+from .layout import DTYPES, Layout
 from .turns import Turns, n_cameras_of
 
-DTYPES = {"u8": "u1", "u16": "<u2", "u16be": ">u2", "i16": "<i2", "i16be": ">i2", "f32": "<f4", "f32be": ">f4"}
 NOTES = (".md", ".txt", ".rst", ".json", ".xml", ".ini", ".csv", ".html", ".log")  # beside data in a folder
 BLOCK = 1 << 24
 
@@ -62,12 +61,20 @@ def is_octproz(path):
 
 class Spectra(Source):
     """n_bscans: how many there are, 0 if nobody knows; saturated: the share of samples with the largest value; doubts:
-    sentences; first: the first B-scan, None where it is not known"""
+    sentences; first: the first B-scan, None where it is not known; layout: a Layout of raw files"""
 
     def __init__(self, words, name, paths, n_bscans, saturated, doubts, turns):
         super().__init__(words, name, paths)
-        self.n_bscans, self.saturated, self.first = n_bscans, saturated, doubts.bscan
+        self.n_bscans, self.saturated, self.first, self.layout = n_bscans, saturated, doubts.bscan, None
         self.doubts = [*doubts.sentences(), *turns.sentences()]
+
+
+def lines_left_over(path, n_lines, options):
+    """Returns: a sentence without its end, of lines that are no whole B-scans"""
+    n, left = divmod(n_lines, options.lines)
+    exchanged = " and of the other cameras" if n_cameras_of(options) > 1 else ""
+    return (f'"{path}" has {n} B-scans of {options.lines} lines, and {left} lines are left over, {options.lines - left} too few for another one:'
+            f" did the camera lose lines, or did the recording end early? After a lost line all others are in the wrong place{exchanged}")
 
 
 def check_size(path, options, warn):
@@ -86,11 +93,7 @@ def check_size(path, options, warn):
                                   f" samples of {options.dtype} has {bscan}.")
     rest, line = size % bscan, bscan // options.lines
     if rest and rest % line == 0:
-        missing = options.lines - rest // line
-        exchanged = " and of the other cameras" if n_cameras_of(options) > 1 else ""
-        warn(f'"{path}" has {size // bscan} B-scans of {options.lines} lines, and {rest // line} lines are left over, {missing} too few for another one:'
-             f" did the camera lose lines, or did the recording end early? After a lost line all others are in the wrong place{exchanged}, and"
-             f" --offset does not help: it is for a header, which would have {rest} bytes.")
+        warn(f"{lines_left_over(path, size // line, options)}, and --offset does not help: it is for a header, which would have {rest} bytes.")
     elif rest:
         warn(f'"{path}" has {size // bscan} B-scans of {options.lines} lines of {options.samples} samples, and {rest}'
              " bytes are left over. Is there a header (--offset), or are --samples or --lines others? The rest is left out.")
@@ -154,11 +157,12 @@ def read_raw(path, options, folder, warn, copied=False):
         copy.flush()
         words = ["picturesrc", "location=" + name, "axes=nyx"]
     source = Spectra(words, path, [path], n, saturation.share(), doubts, turns)
-    source.doubts += layout.doubts(values, options)
+    source.layout = Layout(values, options)
+    source.doubts += source.layout.doubts
     return source
 
 
-def read_array(path, options, folder):
+def read_array(path, options, folder, warn):
     if is_octproz(path) or path.lower().endswith((".oct", ".unp")):
         library.Arrays().kind(path)  # its reader says what is wrong: no other element reads it
     source = files.read(path, folder)
@@ -177,6 +181,8 @@ def read_array(path, options, folder):
             turns.add(values.reshape(-1, samples))
             lines = lines or (shape[-2] if len(shape) > 1 else 1)
             n_lines += values.size // max(samples, 1)
+    if lines and n_lines > lines and n_lines % lines:
+        warn(f"{lines_left_over(path, n_lines, options)}.")
     return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.share(), doubts, turns)
 
 
@@ -184,4 +190,4 @@ def read(path, options, folder, warn):
     """Returns: Spectra. folder: for other files on the way"""
     if is_raw(path, options):
         return read_raw(path, options, folder, warn)
-    return read_array(path, options, folder)
+    return read_array(path, options, folder, warn)
