@@ -214,7 +214,8 @@ save_calibration (GstOctBscan *self, const gchar *location)
   s = gst_imaging_settings_copy (self->base.settings);
   ok = gst_oct_bscan_calibration_save (
       gst_imaging_setting_file_location (s->calibration), s->camera_order,
-      s->k_polynomial, s->dispersion, s->config.n_cameras, location, &why);
+      s->k_polynomial, s->dispersion, s->config.n_cameras,
+      gst_oct_bscan_mirror_samples (self), location, &why);
   if (!ok)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
         ("The calibration cannot be saved to \"%s\": %s", location,
@@ -385,7 +386,8 @@ static const GstImagingAction actions[] = {
      * GstOctBscan::save-calibration:
      * @location: an .ini file
      *
-     * Writes the calibration with the property dispersion in it.
+     * Writes the calibration with the property dispersion in it; after
+     * #GstOctBscan::calibrate-mirror also the number of samples that it is for.
      *
      * Returns: FALSE after a warning
      */

@@ -22,6 +22,7 @@ struct _GstOctBscanCalibrationFile {
   guint n_groups;     /* else [camera 0], [camera 1], ... */
   /* a phase over the pixels has n_phase values, which is to be a spectrum's */
   ImkOctbscanCamera cameras[IMK_OCTBSCAN_MAX_CAMERAS];
+  gdouble samples[IMK_OCTBSCAN_MAX_CAMERAS]; /* of a spectrum; 0: any */
   GPtrArray *numbers;
 };
 
@@ -43,8 +44,8 @@ static const MapKey map_keys[] = {
     {"k-polynomial", KEY_LIST, IMK_OCTBSCAN_MAP_K_POLYNOMIAL},
 };
 
-static const gchar *const other_keys[] = {
-    "lambda-last", "phase", "phase-domain", "dispersion", "gain", NULL};
+static const gchar *const other_keys[] = {"lambda-last", "phase",
+    "phase-domain", "dispersion", "gain", "samples", NULL};
 
 /* --- numbers ------------------------------------------------------------- */
 
@@ -262,7 +263,7 @@ check_keys (const Reader *r, ImkError *error)
       wrong (r, *k, error,
           "is unknown. There are lambda-first and lambda-last, polynomial, "
           "wavelengths, chirp, k-index, k-polynomial, phase, phase-domain, "
-          "dispersion and gain.");
+          "dispersion, gain and samples.");
   }
   g_strfreev (keys);
   return ok;
@@ -343,28 +344,33 @@ read_phase (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
   return TRUE;
 }
 
+/* @number: untouched without the key */
 static gboolean
-read_gain (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+read_positive (
+    const Reader *r, const gchar *key, gdouble *number, ImkError *error)
 {
-  const gdouble *gain = NULL;
+  const gdouble *values = NULL;
   guint32 n = 0;
 
-  if (!has (r, "gain"))
+  if (!has (r, key))
     return TRUE;
-  if (!read_list (r, "gain", &gain, &n, error))
+  if (!read_list (r, key, &values, &n, error))
     return FALSE;
-  if (n != 1 || !(*gain > 0))
-    return wrong (r, "gain", error, "must be one number above 0.");
-  camera->gain = *gain;
+  if (n != 1 || !(*values > 0))
+    return wrong (r, key, error, "must be one number above 0.");
+  *number = *values;
   return TRUE;
 }
 
 static gboolean
-read_camera (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+read_camera (const Reader *r, ImkOctbscanCamera *camera, gdouble *samples,
+    ImkError *error)
 {
   *camera = (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_NONE};
   return check_keys (r, error) && read_map (r, camera, error) &&
-         read_phase (r, camera, error) && read_gain (r, camera, error) &&
+         read_phase (r, camera, error) &&
+         read_positive (r, "gain", &camera->gain, error) &&
+         read_positive (r, "samples", samples, error) &&
          (!has (r, "dispersion") ||
              read_list (r, "dispersion", &camera->dispersion,
                  &camera->n_dispersion, error));
@@ -516,7 +522,7 @@ read_cameras (Reader *r, GstOctBscanCalibrationFile *self, ImkError *error)
     if (!self->is_of_all)
       g_snprintf (name, sizeof (name), "camera %u", i);
     r->group = name;
-    ok = read_camera (r, &self->cameras[i], error);
+    ok = read_camera (r, &self->cameras[i], &self->samples[i], error);
     r->group = NULL;
     if (self->is_of_all)
       break;
@@ -584,11 +590,41 @@ gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self)
 
 /* --- the cameras of a stream ---------------------------------------------- */
 
+/* The name of @group in the file, for messages. */
+static const gchar *
+group_name (const GstOctBscanCalibrationFile *file, guint group, gchar name[32])
+{
+  if (file->is_of_all)
+    return "camera";
+  g_snprintf (name, 32, "camera %u", group);
+  return name;
+}
+
+/* A polynomial would be stretched to spectra of any width. */
+static gboolean
+check_samples (const GstOctBscanCalibrationFile *file, guint group, guint width,
+    ImkError *error)
+{
+  gdouble samples = file->samples[file->is_of_all ? 0 : group];
+  gchar name[32];
+
+  if (samples == 0 || samples == width)
+    return TRUE;
+  imk_error_set (error, IMK_ERROR_FILE,
+      "[%s] of calibration \"%s\" was made from spectra of %g samples, but "
+      "these have %u. Calibrate with spectra of this width; if the camera only "
+      "joins pixels, remove samples from the file.",
+      group_name (file, group, name), file->name, samples, width);
+  return FALSE;
+}
+
 /* The camera of @group of the file for spectra of @width. */
 static gboolean
 take_camera (const GstOctBscanCalibrationFile *file, guint group, guint width,
     ImkOctbscanCamera *camera, ImkError *error)
 {
+  gchar name[32];
+
   if (!file->is_of_all && group >= file->n_groups) {
     imk_error_set (error, IMK_ERROR_FILE,
         "Calibration \"%s\" has %u cameras, but camera %u is asked for. Add "
@@ -596,18 +632,16 @@ take_camera (const GstOctBscanCalibrationFile *file, guint group, guint width,
         file->name, file->n_groups, group, group);
     return FALSE;
   }
+  if (!check_samples (file, group, width, error))
+    return FALSE;
   *camera = file->cameras[file->is_of_all ? 0 : group];
   if (!camera->spectrum_phase)
     return TRUE;
   if (camera->n_phase != width) {
-    gchar name[32] = "camera";
-
-    if (!file->is_of_all)
-      g_snprintf (name, sizeof (name), "camera %u", group);
     imk_error_set (error, IMK_ERROR_FILE,
         "phase in [%s] of calibration \"%s\" has %u values, but a spectrum has "
         "%u samples, and phase-domain is spectrum.",
-        name, file->name, camera->n_phase, width);
+        group_name (file, group, name), file->name, camera->n_phase, width);
     return FALSE;
   }
   camera->n_phase = 0;

@@ -82,10 +82,20 @@ set_property (GKeyFile *file, const guint *order, const gchar *key,
   g_strfreev (parts);
 }
 
+static void
+set_samples (GKeyFile *file, guint samples)
+{
+  gchar **groups = g_key_file_get_groups (file, NULL);
+
+  for (gchar **g = groups; *g; g++)
+    g_key_file_set_integer (file, *g, "samples", (gint) samples);
+  g_strfreev (groups);
+}
+
 gboolean
 gst_oct_bscan_calibration_save (const gchar *from, const GstImagingArray *order,
     const gchar *k_polynomial, const gchar *dispersion, guint n_cameras,
-    const gchar *to, GError **error)
+    guint samples, const gchar *to, GError **error)
 {
   g_autoptr (GKeyFile) file = NULL;
   g_auto (GStrv) groups = NULL;
@@ -111,6 +121,8 @@ gst_oct_bscan_calibration_save (const gchar *from, const GstImagingArray *order,
     set_property (file, turns, "k-polynomial", k_polynomial, n_cameras);
   if (dispersion)
     set_property (file, turns, "dispersion", dispersion, n_cameras);
+  if (samples > 0)
+    set_samples (file, samples);
   text = g_key_file_to_data (file, &size, NULL);
   return gst_imaging_file_save (to, text, size, error);
 }

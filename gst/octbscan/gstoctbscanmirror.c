@@ -18,9 +18,10 @@ struct _GstOctBscanMirrors {
   /* Under the object lock. */
   GString *sides;   /* of the B-scans that are waited for */
   gboolean forgets; /* the positions, with the next B-scan */
+  guint width;      /* of all positions; the streaming thread changes it */
 
   /* Of the streaming thread. */
-  guint width, n_cameras; /* of all positions */
+  guint n_cameras; /* of all positions */
   GPtrArray *positions;
 };
 
@@ -82,6 +83,17 @@ gst_oct_bscan_wants_mirror (GstOctBscan *self)
   return wants;
 }
 
+guint
+gst_oct_bscan_mirror_samples (GstOctBscan *self)
+{
+  guint width;
+
+  GST_OBJECT_LOCK (self);
+  width = self->mirrors->width;
+  GST_OBJECT_UNLOCK (self);
+  return width;
+}
+
 /* --- positions ------------------------------------------------------------ */
 
 /* A position near one that is there takes its place. */
@@ -115,7 +127,9 @@ measure (GstOctBscan *self, const ImkImage *in, gint side, ImkError *error)
 
   if (mirrors->width != c->width || mirrors->n_cameras != c->n_cameras)
     g_ptr_array_set_size (mirrors->positions, 0);
+  GST_OBJECT_LOCK (self);
   mirrors->width = c->width;
+  GST_OBJECT_UNLOCK (self);
   mirrors->n_cameras = c->n_cameras;
   for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
     status = imk_octbscan_measure_mirror (

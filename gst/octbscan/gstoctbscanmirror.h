@@ -18,6 +18,10 @@ void gst_oct_bscan_forget_mirrors (GstOctBscan *self);
 /* Is the next B-scan one of a mirror? */
 gboolean gst_oct_bscan_wants_mirror (GstOctBscan *self);
 
+/* Returns: samples of the spectra of the mirrors; 0 before the first one. Any
+ * thread */
+guint gst_oct_bscan_mirror_samples (GstOctBscan *self);
+
 /* @in: the B-scan, in host memory. Call from the streaming thread. */
 void gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in);
 

@@ -179,7 +179,8 @@ CHECK_BACKENDS_TEST (test_mirror_calibrates_each_camera)
   fail_unless (ok);
   fail_unless (g_file_get_contents (to, &saved, NULL, NULL));
   fail_unless (strstr (saved, "k-polynomial=") && !strstr (saved, "lambda") &&
-                   strstr (saved, "gain=2") && !strstr (saved, "0;0;40"),
+                   strstr (saved, "gain=2") && !strstr (saved, "0;0;40") &&
+                   strstr (saved, "samples="),
       "%s", saved);
   g_free (saved);
   harness_free (h, bus);

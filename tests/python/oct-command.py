@@ -445,6 +445,23 @@ class Oct(unittest.TestCase):
         width = np.median([(a[-1] - a[0] + 1) / 8 for a in above])
         self.assertLess(abs(width / positions[0]["width"] - 1), 0.1, (width, positions[0]["width"]))
 
+    def test_a_calibration_is_of_one_number_of_samples(self):
+        for name, depth in ("near", 150.0), ("far", 320.0):
+            np.save(self.path(name + ".npy"), self.dispersed(depth, 9.0))
+        self.call("calibrate", "near.npy", "far.npy", "--lambda", "800", "900")
+        with open(self.path("out/calibration.ini"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn(f"samples={SAMPLES}\n", text)
+        np.save(self.path("cut.npy"), self.dispersed(320.0, 9.0)[:, 16:-16])
+        for name, lines in ("new", text), ("old", text.replace(f"samples={SAMPLES}\n", "")):
+            with open(self.path(name + ".ini"), "w", encoding="utf-8") as file:
+                file.write(lines)
+        sentence = f"was made from spectra of {SAMPLES} samples, but these have {SAMPLES - 32}"
+        self.assertIn(sentence, self.call("cut.npy", "--calibration", "new.ini", status=3))
+        self.assertNotIn("samples of the calibration", self.call("far.npy", "--calibration", "new.ini"))
+        self.assertNotIn(sentence, self.call("cut.npy", "--calibration", "new.ini", "--lambda", "803", "897"))
+        self.assertIn("not checked: samples of the calibration", self.call("cut.npy", "--calibration", "old.ini"))
+
     def calibrate(self, *words, **mirrors):
         """mirrors: their depths, or depths and more for dispersed(). Returns: what was printed, and the depths found"""
         for name, given in mirrors.items():

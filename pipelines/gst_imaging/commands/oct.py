@@ -152,6 +152,8 @@ def make(source, made, options, settings):
     layout.tell(made.report, [source.layout] if source.layout else [])
     if "calibration" in given and source.first is not None:
         direction.check(made, source.first, options, settings)
+    if "calibration" in given:
+        calibration.tell_samples(made.report, given["calibration"])
     if "calibration" in given and calibration.has_ends_alone(given["calibration"]):
         calibration.tell_scale(made.report)
     found = images.Images(made, "level.npy")

@@ -8,7 +8,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure
 FILES = ("wavelengths", "chirp", "k-index", "phase")  # keys that name a file
 SAMPLING = ("wavelengths", "chirp", "k-index", "lambda")  # of which a camera has one
 MAPS = ("wavelengths", "chirp", "k-index")  # of each sample
-KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index", "k-polynomial")
+KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index", "k-polynomial", "samples")
 
 
 def add_arguments(parser):
@@ -141,6 +141,14 @@ def has_ends_alone(path):
     """Returns: whether a camera of the file has the wavelengths of the first and the last sample, and nothing between"""
     parser = parse(path)
     return any(parser.has_option(group, "lambda-first") for group in parser.sections())
+
+
+def tell_samples(report, path):
+    """A polynomial over the samples is stretched to any number of them; octbscan refuses another one than that of the key samples"""
+    parser = parse(path)
+    if any(parser.has_option(group, "k-polynomial") and not parser.has_option(group, "samples") for group in parser.sections()):
+        report.not_checked("samples of the calibration", "samples off", at_most=0, about="the file does not tell how many samples its spectra had: add"
+                           " the line samples=N, or calibrate again")
 
 
 def tell_scale(report):
