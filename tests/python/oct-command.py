@@ -182,6 +182,9 @@ class Oct(unittest.TestCase):
         self.assertIn('spectra.view("int16")', self.call("scan.npy"))
         np.save(self.path("scan.npy"), signed)
         self.assertNotIn("spectra.view", self.call("scan.npy"))
+        for values, is_turned in (light, False), (light.byteswap(), True), (light.astype(">u2"), False):
+            np.save(self.path("scan.npy"), values)
+            self.assertEqual("written with the high byte first" in self.call("scan.npy"), is_turned)
 
     def test_a_mirror_is_where_it_is(self):
         for depth in 150.0, 320.0:
@@ -344,7 +347,8 @@ class Oct(unittest.TestCase):
         np.save(self.path("m.npy"), mirror(200))
         lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)) + 500
         for name, dark, sentence in ("zero", 0 * lamp, "holds zeros alone"), ("double", 2 * lamp, "have 0.5 times the light of double.npy"), (
-                "right", lamp, None), ("brighter", 1.1 * lamp, None), ("offset", lamp + 300, None):
+                "right", lamp, None), ("brighter", 1.1 * lamp, None), ("much-brighter", 1.15 * lamp, "have 0.87 times the light"), (
+                "offset", lamp + 300, None), ("shifted", np.roll(lamp, 12), "has another form than shifted.npy"):
             np.save(self.path(name + ".npy"), dark)
             printed = self.call("m.npy", "--lambda", "800", "900", "--background", name + ".npy")
             self.assertEqual(f"{name}.npy" in printed.replace("m.npy", ""), sentence is not None, printed)
@@ -460,7 +464,7 @@ class Oct(unittest.TestCase):
         self.assertIn(sentence, self.call("cut.npy", "--calibration", "new.ini", status=3))
         self.assertNotIn("samples of the calibration", self.call("far.npy", "--calibration", "new.ini"))
         self.assertNotIn(sentence, self.call("cut.npy", "--calibration", "new.ini", "--lambda", "803", "897"))
-        self.assertIn("not checked: samples of the calibration", self.call("cut.npy", "--calibration", "old.ini"))
+        self.assertIn("samples of the calibration", self.call("cut.npy", "--calibration", "old.ini"))
 
     def calibrate(self, *words, **mirrors):
         """mirrors: their depths, or depths and more for dispersed(). Returns: what was printed, and the depths found"""
@@ -504,6 +508,11 @@ class Oct(unittest.TestCase):
         self.assertIn("is a mirror on the other side of zero delay than named (--other-side)", printed)
         _printed, depths = self.calibrate("near.npy", "--other-side", "beyond.npy", "--lambda", "800", "900", "--travel-um", "470")
         np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        self.assertIn("With near.npy and beyond.npy on one side of zero delay it would be about 169 um", self.call(
+            "calibrate", "near.npy", "--other-side", "beyond.npy", "--lambda", "800", "900", "--travel-um", "150", status=2))
+        np.save(self.path("as-far.npy"), self.dispersed(-185.0, 20.0, 4.0))
+        self.assertIn("a position may be on the other side of zero delay than named", self.call(
+            "calibrate", "near.npy", "as-far.npy", "--lambda", "800", "900", status=1))
         # a third position tells
         printed = self.calibrate("near.npy", "far.npy", "third.npy", "--lambda", "800", "900", third=240.0)[0]
         self.assertNotIn("zero delay", printed)

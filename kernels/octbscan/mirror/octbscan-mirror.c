@@ -211,9 +211,12 @@ choose_degree (Solver *s, double *error_found, ImkError *error)
   *error_found = errors[n_terms];
   if (!is_monotonic (s))
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "The wavenumbers of camera %u would not rise all the way: the fringe is "
-        "in too few of its samples.",
-        s->camera);
+        "The wavenumbers of camera %u would not rise all the way: %s.",
+        s->camera,
+        s->n_curves > 1
+            ? "a position may be on the other side of zero delay than named, "
+              "or the fringe is in too few of its samples"
+            : "the fringe is in too few of its samples");
   if (!(*error_found <= LARGEST_ERROR))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The phase of the fringes of camera %u has an rms error of %.2f "

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Spectra that are probably not what they are taken for. Of the first B-scan alone, but for the lines of zeros."""
 from .. import library
+from ..frames.doubts import doubt_order
 
 FEWEST = 32  # lines and samples, below which nothing is said
 UNEVEN, TIMES = 0.2, 5  # of the means: transposed where lines differ by this share, and this much more than samples do
-OTHER_LIGHT, OTHER_LEFT = 0.2, 4  # of the light of the background, and times the power that is left without that factor
+OTHER_LEFT = 4  # times the power that is left without the factor of the light
+NEAR_ZERO = 32  # of the depths of a spectrum, in which light without a sample is
 FEWER = 10  # times, jumps of samples of the other sign
 
 
@@ -43,21 +45,31 @@ def of_background(np, name, background, bscan, n_cameras):
         yield f"{name} holds zeros alone: nothing is subtracted from the spectra. background=none says so, and background=mean subtracts their mean."
         return
     for camera in range(min(n_cameras, len(bscan))):
-        light, dark = bscan[camera::n_cameras].mean(0), background[camera % len(background)]
-        light, dark = light - light.mean(), dark - dark.mean()
+        lines, dark = bscan[camera::n_cameras], background[camera % len(background)]
+        if not is_left_brighter(np, lines, dark):
+            continue
+        light, dark = lines.mean(0) - lines.mean(), dark - dark.mean()
         factor = (light * dark).sum() / max((dark * dark).sum(), 1e-30)
-        left, least = (float(((light - times * dark) ** 2).sum()) for times in (1, factor))
-        if abs(factor - 1) > OTHER_LIGHT and left > OTHER_LEFT * least:
-            yield (f"The spectra of camera {camera} have {factor:.3g} times the light of {name}, and what it leaves is brighter than the sample: was it"
-                   " recorded with another exposure or lamp? Record it again, or use background=rolling.")
-            return
+        left, least = (((light - times * dark) ** 2).sum() for times in (1, factor))
+        what = f"The spectra of camera {camera} have {factor:.3g} times the light of {name}, and what it leaves"
+        if left < OTHER_LEFT * least:
+            what = f"The light of camera {camera} has another form than {name}, and what that leaves"
+        yield f"{what} is brighter than the sample: was it recorded with another exposure or lamp? Record it again, or use background=rolling."
+        return
+
+
+def is_left_brighter(np, lines, dark):
+    """Has the light that is left, near zero delay, more power than all depths of the sample?"""
+    n = lines.shape[1]
+    left = np.abs(np.fft.rfft(lines.mean(0) - dark)[1:n // NEAR_ZERO]) ** 2
+    return left.sum() > (np.abs(np.fft.rfft(lines - dark)[:, n // NEAR_ZERO:]) ** 2).mean(0).sum()
 
 
 class Doubts:
     def __init__(self, n_lines=None, dtype=None):
         """n_lines: of a B-scan, where the values do not say; dtype: of raw samples, as --dtype names it"""
         self.n_lines, self.dtype, self.n, self.n_dark = n_lines, dtype, 0, 0
-        self.bscan, self.type = None, None
+        self.bscan, self.type, self.turned = None, None, None
 
     def add(self, values):
         """values: [..., lines, samples]"""
@@ -67,6 +79,7 @@ class Doubts:
         if self.bscan is None and values.ndim > 1:
             first = values.reshape(-1, *values.shape[-2:])[0][:self.n_lines]
             self.bscan, self.type = np.array(first, float), other_sign(np, first)
+            self.turned = doubt_order(np, first) if first.dtype.kind in "iu" else None
 
     def sentence_of_sign(self):
         is_signed = self.type.kind == "i"
@@ -86,6 +99,8 @@ class Doubts:
             return
         if self.type:
             yield self.sentence_of_sign()
+        elif not self.dtype and self.turned:
+            yield self.turned
         if is_transposed(self.bscan):
             yield (f"The light varies from line to line, and not along the {self.bscan.shape[1]} samples of a spectrum, as a light source does:"
                    " are lines and samples exchanged? NumPy turns them: numpy.save(\"turned.npy\", spectra.swapaxes(-1, -2)).")

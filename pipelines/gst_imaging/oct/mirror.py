@@ -162,6 +162,11 @@ def scale_by_travel(made, cameras, names, sides, travel):
     factors = [travel / travel_of(positions, sides) for positions in cameras]
     for c, (factor, positions) in enumerate(zip(factors, cameras)):
         depths = [position["depth-um"] for position in positions]
+        other = depths[0] + depths[-1] if sides[0] == sides[-1] else abs(depths[-1] - depths[0])
+        if max(factor, 1 / factor) > ABSURD and 1 / ABSURD < other / travel < ABSURD:
+            raise Failure(WRONG_USE, f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and --travel-um is {travel:g}. With {names[0]} and"
+                                     f" {names[-1]} on {'different sides' if sides[0] == sides[-1] else 'one side'} of zero delay it would be about"
+                                     f" {other:.3g} um: --other-side names each mirror beyond zero delay, and no other one.")
         if max(factor, 1 / factor) > ABSURD:
             raise Failure(WRONG_USE, f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and --travel-um is {travel:g}. It counts in"
                                      " micrometres.")
@@ -169,7 +174,6 @@ def scale_by_travel(made, cameras, names, sides, travel):
             position["depth-um"] *= factor
         made.report.figure(f"depths of camera {c}" if len(cameras) > 1 else "depths", factor, "times those of the wavelengths", about="by --travel-um")
         if max(factor, 1 / factor) > FAR_OFF:
-            other = depths[0] + depths[-1] if sides[0] == sides[-1] else abs(depths[-1] - depths[0])
             made.warn(f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and not by {travel:g} um. Are the wavelengths others, or"
                       f" is a mirror on the other side of zero delay than named (--other-side), which would be about {other:.3g} um?")
     calibration.scale_wavenumbers(made.path("calibration.ini"), factors)
