@@ -16,6 +16,7 @@ static const struct {
   const gchar *name;
 } kinds[] = {
     {GST_IMAGING_KIND_UINT, G_TYPE_UINT, "int"},
+    {GST_IMAGING_KIND_DOUBLE, G_TYPE_DOUBLE, "double"},
     {GST_IMAGING_KIND_STRING, G_TYPE_STRING, "string"},
     {GST_IMAGING_KIND_PATH, G_TYPE_STRING, "path"},
 };

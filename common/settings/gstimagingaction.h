@@ -7,8 +7,8 @@ G_BEGIN_DECLS
 
 /**
  * GstImagingArgument: (skip)
- * @kind: GST_IMAGING_KIND_UINT, GST_IMAGING_KIND_STRING or
- *   GST_IMAGING_KIND_PATH, of a file that is written
+ * @kind: GST_IMAGING_KIND_UINT, GST_IMAGING_KIND_DOUBLE,
+ *   GST_IMAGING_KIND_STRING or GST_IMAGING_KIND_PATH, of a file that is written
  *
  * An argument of an action.
  */
@@ -60,9 +60,9 @@ void gst_imaging_actions_install (
  * @type: of an element of gst-imaging
  *
  * The actions of an element as JSON: an array of objects with `name`, `blurb`,
- * `arguments` (objects with `name` and `type`: "int", "string", or "path" of a
- * file that is written) and `files` (properties of the element that may name
- * the same file).
+ * `arguments` (objects with `name` and `type`: "int", "double", "string", or
+ * "path" of a file that is written) and `files` (properties of the element that
+ * may name the same file).
  *
  * Returns: (transfer full): JSON; an empty array for elements without actions
  */

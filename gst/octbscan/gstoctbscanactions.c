@@ -352,6 +352,8 @@ static const GstImagingAction actions[] = {
      * GstOctBscan::calibrate-mirror:
      * @sides: a sign for each of the next B-scans, as "+-": + for a mirror on
      *   the side of the sample, - for one beyond zero delay; empty: one +
+     * @travel_um: how far the mirror was moved from the first position to the
+     *   last one, in um, which scales the depths; 0: unknown
      *
      * Takes the fringes of a mirror from the next B-scans, and with those of
      * earlier calls sets #GstOctBscan:k-polynomial and #GstOctBscan:dispersion.
@@ -359,12 +361,18 @@ static const GstImagingAction actions[] = {
      * "k-polynomial", "dispersion", "phase-error-rms", "n-positions", and a
      * structure "camera-C-mirror-I" for each camera and position with "depth",
      * "depth-um", "width-before", "width", "width-limit", "level", "snr" and
-     * "phase-error".
+     * "phase-error". With a travel there is "camera-C-scale", the depths beside
+     * those of the wavelengths, and "warning" if it is far from 1.
      */
     {"calibrate-mirror", G_CALLBACK (gst_oct_bscan_calibrate_mirror),
-        G_TYPE_NONE, {{"sides", GST_IMAGING_KIND_STRING}}, {NULL},
+        G_TYPE_NONE,
+        {{"sides", GST_IMAGING_KIND_STRING},
+            {"travel-um", GST_IMAGING_KIND_DOUBLE}},
+        {NULL},
         "Calibrates from a mirror in the next B-scans. sides: a + for each "
-        "of them, or - for one beyond zero delay; empty: one +"},
+        "of them, or - for one beyond zero delay; empty: one +. travel-um: "
+        "how far the mirror was moved from the first position to the last "
+        "one, which scales the depths; 0: unknown"},
     /**
      * GstOctBscan::forget-mirrors:
      *

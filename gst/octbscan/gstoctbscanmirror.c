@@ -5,6 +5,7 @@
 
 #include "gstoctbscaninput.h"
 #include "gstoctbscanplan.h"
+#include "gstoctbscantravel.h"
 
 /* Positions whose fringes differ by less are one. */
 #define SAME_POSITION 0.05
@@ -16,9 +17,10 @@ typedef struct {
 
 struct _GstOctBscanMirrors {
   /* Under the object lock. */
-  GString *sides;   /* of the B-scans that are waited for */
-  gboolean forgets; /* the positions, with the next B-scan */
-  guint width;      /* of all positions; the streaming thread changes it */
+  GString *sides;    /* of the B-scans that are waited for */
+  gdouble travel_um; /* 0: unknown */
+  gboolean forgets;  /* the positions, with the next B-scan */
+  guint width;       /* of all positions; the streaming thread changes it */
 
   /* Of the streaming thread. */
   guint n_cameras; /* of all positions */
@@ -30,6 +32,7 @@ typedef struct {
   GString *k_polynomial, *dispersion; /* as the properties */
   GstStructure *message;
   gdouble phase_error; /* the largest of the cameras */
+  gchar *doubt;        /* of the travel */
 } Report;
 
 static void
@@ -191,7 +194,26 @@ report_camera (Report *r, const ImkOctbscanMirrors *found, guint camera)
 }
 
 static ImkStatus
-solve (GstOctBscan *self, Report *r, ImkError *error)
+scale_camera (Report *r, ImkOctbscanMirrors *found,
+    const ImkOctbscanFringe *fringes, guint camera, gdouble travel_um,
+    ImkError *error)
+{
+  g_autofree gchar *name = g_strdup_printf ("camera-%u-scale", camera);
+  g_autofree gchar *doubt = NULL;
+  gdouble factor = 1;
+  ImkStatus status = gst_oct_bscan_scale_by_travel (
+      found, fringes, camera, travel_um, &factor, &doubt, error);
+
+  if (status != IMK_OK)
+    return status;
+  gst_structure_set (r->message, name, G_TYPE_DOUBLE, factor, NULL);
+  if (doubt && !r->doubt)
+    r->doubt = g_steal_pointer (&doubt);
+  return IMK_OK;
+}
+
+static ImkStatus
+solve (GstOctBscan *self, gdouble travel_um, Report *r, ImkError *error)
 {
   const ImkOctbscanConfig *c = &self->plan->config;
   const GPtrArray *positions = self->mirrors->positions;
@@ -205,6 +227,8 @@ solve (GstOctBscan *self, Report *r, ImkError *error)
       fringes[k] = ((const Position *) positions->pdata[k])->fringes[i];
     status = imk_octbscan_solve_mirrors (
         c, i, fringes, positions->len, self->now->mirror_fit, &found, error);
+    if (status == IMK_OK && travel_um != 0)
+      status = scale_camera (r, &found, fringes, i, travel_um, error);
     if (status == IMK_OK)
       report_camera (r, &found, i);
   }
@@ -245,18 +269,22 @@ tell (GstOctBscan *self, Report *r, const gchar *why)
       dispersion ? dispersion : "", "phase-error-rms", G_TYPE_DOUBLE,
       r->phase_error, "n-positions", G_TYPE_UINT, self->mirrors->positions->len,
       NULL);
+  if (!why && r->doubt)
+    gst_structure_set (r->message, "warning", G_TYPE_STRING, r->doubt, NULL);
   gst_element_post_message (
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self),
                               g_steal_pointer (&r->message)));
   if (why)
     GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", why), (NULL));
+  else if (r->doubt)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", r->doubt), (NULL));
   g_free (k_polynomial);
   g_free (dispersion);
 }
 
 /* Returns: the side of the next B-scan; @is_last: no other one is waited for */
 static gint
-take_side (GstOctBscan *self, gboolean *is_last)
+take_side (GstOctBscan *self, gboolean *is_last, gdouble *travel_um)
 {
   GstOctBscanMirrors *mirrors = self->mirrors;
   gint side;
@@ -265,6 +293,7 @@ take_side (GstOctBscan *self, gboolean *is_last)
   side = mirrors->sides->str[0] == '-' ? -1 : 1;
   g_string_erase (mirrors->sides, 0, 1);
   *is_last = mirrors->sides->len == 0;
+  *travel_um = mirrors->travel_um;
   if (mirrors->forgets)
     g_ptr_array_set_size (mirrors->positions, 0);
   mirrors->forgets = FALSE;
@@ -278,7 +307,8 @@ gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in)
   Report r = {g_string_new (NULL), g_string_new (NULL),
       gst_structure_new_empty ("octbscan-mirror")};
   gboolean is_last;
-  gint side = take_side (self, &is_last);
+  gdouble travel_um;
+  gint side = take_side (self, &is_last, &travel_um);
   ImkError error;
   ImkStatus status = measure (self, in, side, &error);
 
@@ -287,17 +317,19 @@ gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in)
     g_string_truncate (self->mirrors->sides, 0);
     GST_OBJECT_UNLOCK (self);
   } else if (is_last) {
-    status = solve (self, &r, &error);
+    status = solve (self, travel_um, &r, &error);
   }
   if (status != IMK_OK || is_last)
     tell (self, &r, status == IMK_OK ? NULL : error.message);
   gst_clear_structure (&r.message);
   g_string_free (r.k_polynomial, TRUE);
   g_string_free (r.dispersion, TRUE);
+  g_free (r.doubt);
 }
 
 void
-gst_oct_bscan_calibrate_mirror (GstOctBscan *self, const gchar *sides)
+gst_oct_bscan_calibrate_mirror (
+    GstOctBscan *self, const gchar *sides, gdouble travel_um)
 {
   const gchar *wanted = sides && *sides ? sides : "+";
 
@@ -315,5 +347,6 @@ gst_oct_bscan_calibrate_mirror (GstOctBscan *self, const gchar *sides)
   }
   GST_OBJECT_LOCK (self);
   g_string_assign (self->mirrors->sides, wanted);
+  self->mirrors->travel_um = travel_um;
   GST_OBJECT_UNLOCK (self);
 }

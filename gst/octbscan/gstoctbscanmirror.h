@@ -11,8 +11,10 @@ GstOctBscanMirrors *gst_oct_bscan_mirrors_new (void);
 /* @self may be NULL. */
 void gst_oct_bscan_mirrors_free (GstOctBscanMirrors *self);
 
-/* The actions; any thread. @sides: a + or a - for each of the next B-scans */
-void gst_oct_bscan_calibrate_mirror (GstOctBscan *self, const gchar *sides);
+/* The actions; any thread. @sides: a + or a - for each of the next B-scans;
+ * @travel_um: from the first position to the last one; 0: unknown */
+void gst_oct_bscan_calibrate_mirror (
+    GstOctBscan *self, const gchar *sides, gdouble travel_um);
 void gst_oct_bscan_forget_mirrors (GstOctBscan *self);
 
 /* Is the next B-scan one of a mirror? */

@@ -154,7 +154,7 @@ CHECK_BACKENDS_TEST (test_mirror_calibrates_each_camera)
   launch = g_strdup_printf (
       ELEMENT "cameras=2 range=fixed background=rolling calibration=%s", from);
   h = harness_new (launch, &bus);
-  g_signal_emit_by_name (h->element, "calibrate-mirror", "+-");
+  g_signal_emit_by_name (h->element, "calibrate-mirror", "+-", 0.0);
   check_push (h, mirror_new (2, near_, bend, 6000), GST_FLOW_OK);
   check_push (h, mirror_new (2, far_, bend, 6000), GST_FLOW_OK);
   message = check_message (bus, GST_MESSAGE_ELEMENT);
@@ -218,7 +218,7 @@ CHECK_TEST (test_mirror_that_tells_nothing_is_refused)
 
   on_cuda = FALSE;
   h = harness_new (ELEMENT "background=none", &bus);
-  g_signal_emit_by_name (h->element, "calibrate-mirror", "++");
+  g_signal_emit_by_name (h->element, "calibrate-mirror", "++", 0.0);
   check_push (h, mirror_new (1, fringes, bend, 0), GST_FLOW_OK);
   message = check_message (bus, GST_MESSAGE_ELEMENT);
   s = gst_message_get_structure (message);
@@ -232,8 +232,67 @@ CHECK_TEST (test_mirror_that_tells_nothing_is_refused)
   check_push (h, mirror_new (1, fringes, bend, 6000), GST_FLOW_OK);
   fail_unless (gst_bus_pop_filtered (
                    bus, GST_MESSAGE_ELEMENT | GST_MESSAGE_WARNING) == NULL);
-  g_signal_emit_by_name (h->element, "calibrate-mirror", "+x");
+  g_signal_emit_by_name (h->element, "calibrate-mirror", "+x", 0.0);
   gst_message_unref (check_message (bus, GST_MESSAGE_WARNING));
+}
+
+/* Calibrates again from two positions. Returns: (transfer full): the message */
+static GstMessage *
+calibrate (GstHarness *h, GstBus *bus, gdouble travel_um)
+{
+  static const gdouble near_[] = {40}, far_[] = {70}, bend[] = {-0.1};
+
+  g_object_set (h->element, "k-polynomial", NULL, "dispersion", NULL, NULL);
+  g_signal_emit_by_name (h->element, "forget-mirrors");
+  g_signal_emit_by_name (h->element, "calibrate-mirror", "++", travel_um);
+  check_push (h, mirror_new (1, near_, bend, 6000), GST_FLOW_OK);
+  check_push (h, mirror_new (1, far_, bend, 6000), GST_FLOW_OK);
+  return check_message (bus, GST_MESSAGE_ELEMENT);
+}
+
+CHECK_TEST (test_travel_of_the_mirror_scales_depths)
+{
+  static const struct {
+    gdouble times; /* of the travel by the wavelengths */
+    const gchar *words;
+  } wrong[] = {{3.2, "on different sides of zero delay it would be about"},
+      {20, "Is it in micrometres?"}, {-1, "needs a distance above 0"}};
+  g_autofree gchar *from = check_path_of ("lamp.ini"), *launch = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  GstMessage *message;
+  const GstStructure *s;
+  gdouble moved, scale;
+
+  on_cuda = FALSE;
+  fail_unless (g_file_set_contents (
+      from, "[camera]\nlambda-first=806\nlambda-last=675\n", -1, NULL));
+  launch = g_strdup_printf (ELEMENT "background=none calibration=%s", from);
+  h = harness_new (launch, &bus);
+  message = calibrate (h, bus, 0);
+  s = gst_message_get_structure (message);
+  moved = number_at (s, "depth-um", 0, 1) - number_at (s, "depth-um", 0, 0);
+  fail_if (gst_structure_has_field (s, "camera-0-scale"));
+  gst_message_unref (message);
+  message = calibrate (h, bus, 1.1 * moved);
+  s = gst_message_get_structure (message);
+  fail_unless (gst_structure_get_double (s, "camera-0-scale", &scale) &&
+               fabs (scale - 1.1) < 1e-6);
+  fail_unless (fabs (number_at (s, "depth-um", 0, 1) -
+                     number_at (s, "depth-um", 0, 0) - 1.1 * moved) < 1e-6);
+  fail_if (gst_structure_has_field (s, "warning"));
+  gst_message_unref (message);
+  message = calibrate (h, bus, 1.5 * moved);
+  fail_unless (
+      gst_structure_has_field (gst_message_get_structure (message), "warning"));
+  gst_message_unref (message);
+  check_warning (bus, LIBRARY, SETTINGS, "Are the wavelengths others");
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    message = calibrate (h, bus, wrong[i].times * moved);
+    check_warning (bus, LIBRARY, FAILED, wrong[i].words);
+    gst_message_unref (message);
+  }
+  g_unlink (from);
 }
 
 /* In two cameras that take turns from the second on. */

@@ -498,10 +498,10 @@ class Ready(unittest.TestCase):
             spectra = [light * (1 + 0.3 * np.cos(phase)) + np.random.default_rng(i).normal(0, 10, phase.shape) + 500 for i, phase in enumerate(phases)]
             np.save(os.path.join(self.data, "mirrors.npy"), np.rint(spectra).astype(np.uint16))
 
-        served = self.serve("oct", "data/mirrors.npy", "background=none", prepare=record)
+        served = self.serve("oct", "data/mirrors.npy", "background=none", "--lambda", "800", "900", prepare=record)
         b = self.browser
         b.open(served.address)
-        field = b.find(".action[data-action=calibrate-mirror] input")
+        field, travel = (b.find(f".action[data-action=calibrate-mirror] input[placeholder={name}]") for name in ("sides", "travel-um"))
         button = b.find(".action[data-action=calibrate-mirror] button")
         b.js("arguments[0].scrollIntoView({block: 'center'})", field)
         said = "document.querySelector('.action[data-action=calibrate-mirror] .said')"
@@ -515,6 +515,13 @@ class Ready(unittest.TestCase):
         self.assertRegex(text, r"^phase error rms 0\.0\d+, n positions 2\n")
         self.assertEqual(len(re.findall(r"width before [\d.]+, width [\d.]+, width limit [\d.]+", text)), 2, text)
         self.assertAlmostEqual(abs(float(self.value("oct", "dispersion").split(";")[2])), 3, delta=0.1)
+        depths = [float(depth) for depth in re.findall(r"depth um ([\d.]+)", text)]
+        moved = 1.1 * abs(depths[1] - depths[0])
+        for given, words in (f"{moved:.4f}", "camera 0 scale"), (f"{30 * moved:.4f}", "Is it in micrometres?"):
+            travel.clear()
+            travel.send_keys(given)
+            button.click()
+            b.until(f"{said}.textContent.includes('{words}')", words)
         self.end(served)
 
     def act(self, action):

@@ -485,8 +485,8 @@ class Oct(unittest.TestCase):
         for words, sentence, status in (("--travel-um", "-3"), "needs a distance above 0", 2), (("--travel-um", "170"), "give also --lambda", 2), (
                 ("--travel-um", "170", "--fit", "map", "--lambda", "800", "900"), "give one of them", 2):
             self.assertIn(sentence, self.call("calibrate", "near.npy", "far.npy", *words, status=status))
-        self.assertIn("--travel-um is 0.17. It counts in micrometres", self.call(
-            "calibrate", "near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "0.17", status=2))
+        self.assertIn("the travel is 0.17 um. Is it in micrometres?", self.call(
+            "calibrate", "near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "0.17", status=1))
         self.assertIn("give two positions or more", self.call("calibrate", "near.npy", "--lambda", "800", "900", "--travel-um", "170", status=2))
 
     def test_a_mirror_beyond_zero_delay_is_noticed(self):
@@ -505,11 +505,11 @@ class Oct(unittest.TestCase):
         self.assertEqual(facts["taken as"], "near.npy on the side of the sample, beyond.npy on the side of the sample")
         self.assertIn("not checked", facts["sides of zero delay"])
         printed = self.call("calibrate", "near.npy", "beyond.npy", "--lambda", "800", "900", "--travel-um", "470")
-        self.assertIn("is a mirror on the other side of zero delay than named (--other-side)", printed)
+        self.assertIn("is a mirror on the other side of zero delay than named, which", printed)
         _printed, depths = self.calibrate("near.npy", "--other-side", "beyond.npy", "--lambda", "800", "900", "--travel-um", "470")
         np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
-        self.assertIn("With near.npy and beyond.npy on one side of zero delay it would be about 169 um", self.call(
-            "calibrate", "near.npy", "--other-side", "beyond.npy", "--lambda", "800", "900", "--travel-um", "150", status=2))
+        self.assertIn("With the first and the last position on one side of zero delay it would be about 169 um", self.call(
+            "calibrate", "near.npy", "--other-side", "beyond.npy", "--lambda", "800", "900", "--travel-um", "150", status=1))
         np.save(self.path("as-far.npy"), self.dispersed(-185.0, 20.0, 4.0))
         self.assertIn("a position may be on the other side of zero delay than named", self.call(
             "calibrate", "near.npy", "as-far.npy", "--lambda", "800", "900", status=1))

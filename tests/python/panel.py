@@ -231,10 +231,10 @@ class Paths(unittest.TestCase):
         for element in our_elements():
             for action in element.actions:
                 for i, argument in enumerate(action["arguments"]):
-                    self.assertIn(argument["type"], ("int", "path", "string"))
-                    if (action["name"], argument["name"]) == ("calibrate-mirror", "sides") or argument["type"] == "int":
+                    self.assertIn(argument["type"], ("int", "double", "path", "string"))
+                    if (action["name"], argument["name"]) == ("calibrate-mirror", "sides") or argument["type"] in ("int", "double"):
                         continue
-                    given = [1 if other["type"] == "int" else "" for other in action["arguments"]]
+                    given = [1 if other["type"] in ("int", "double") else "" for other in action["arguments"]]
                     given[i] = "/outside.npy"
                     with self.assertRaises(Refusal, msg=f"{element.factory} {action}") as raised:
                         element.call(action["name"], given, check)

@@ -137,6 +137,10 @@ def n_wavelengths(options):
     return n
 
 
+def has_wavelengths(options):
+    return bool(set(keys_of(options)) & {"lambda-first", "wavelengths"}) or n_wavelengths(options) > 0
+
+
 def has_ends_alone(path):
     """Returns: whether a camera of the file has the wavelengths of the first and the last sample, and nothing between"""
     parser = parse(path)
@@ -155,13 +159,3 @@ def tell_scale(report):
     """No spectra of a sample tell how far its depths are apart"""
     report.not_checked("scale of depths", "% off", at_most=1, about="it is that of the wavelengths that were told for the first and the last sample."
                        " Two positions of a mirror check it: gst-imaging oct calibrate with --travel-um, how far the mirror was moved")
-
-
-def scale_wavenumbers(path, factors):
-    """Multiplies the depths of the cameras of a k-polynomial: its middle stays, and its ends move"""
-    parser = parse(path)
-    for group, factor in zip(parser.sections(), factors):
-        k = [float(text) for text in parser.get(group, "k-polynomial").split(";")]
-        parser.set(group, "k-polynomial", ";".join(f"{value:.12g}" for value in [k[0], *(value / factor for value in k[1:])]))
-    with open(path, "w", encoding="utf-8") as file:
-        parser.write(file, space_around_delimiters=False)

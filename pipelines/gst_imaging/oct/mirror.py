@@ -17,7 +17,6 @@ COLUMNS = {"depth": "depth", "depth-um": "um", "width-before": "width before", "
 AS_NARROW = 1.05  # times what the light allows
 LARGEST_ERROR = 0.5  # radians, above which the element refuses a fit
 FITS_BETTER = 2  # times, phases of a mirror on the other side, before that is told
-FAR_OFF, ABSURD = 1.25, 3  # times, depths by --travel-um and by the wavelengths: told, refused
 SAME_LIGHT, SAME_REST = 1.06, 5  # times, the limits of the width of two mirrors, and what the fits leave
 
 
@@ -96,6 +95,14 @@ def told_of(message):
     return cameras
 
 
+def tell_scales(report, message, n_cameras):
+    """Of a message after a travel"""
+    for c in range(n_cameras):
+        if message.has_field(f"camera-{c}-scale"):
+            report.figure(f"depths of camera {c}" if n_cameras > 1 else "depths", message.get_value(f"camera-{c}-scale"), "times those of the wavelengths",
+                          about="by --travel-um")
+
+
 def worst(cameras):
     return max(position["width"] / position["width-limit"] if position["width-limit"] else float("inf")
                for positions in cameras for position in positions)
@@ -147,38 +154,6 @@ def check_sides(made, words, names, sides, options):
               " --other-side names each mirror beyond zero delay, and no other one.")
 
 
-def travel_of(positions, sides):
-    """Returns: micrometres from the first to the last position, by the wavelengths"""
-    first, last = positions[0]["depth-um"], positions[-1]["depth-um"]
-    return abs(last - first) if sides[0] == sides[-1] else first + last
-
-
-def scale_by_travel(made, cameras, names, sides, travel):
-    """Makes the wavenumbers of each camera so far apart that the mirror has moved by this."""
-    if min(map(len, cameras)) < len(names) or len(names) < 2:
-        raise Failure(WRONG_USE, "--travel-um is the way from the first mirror to the last one: give two positions or more.")
-    if not all(position["depth-um"] for positions in cameras for position in positions):
-        raise Failure(WRONG_USE, "--travel-um corrects depths in micrometres, and there are no wavelengths: give also --lambda FIRST LAST, approximately.")
-    factors = [travel / travel_of(positions, sides) for positions in cameras]
-    for c, (factor, positions) in enumerate(zip(factors, cameras)):
-        depths = [position["depth-um"] for position in positions]
-        other = depths[0] + depths[-1] if sides[0] == sides[-1] else abs(depths[-1] - depths[0])
-        if max(factor, 1 / factor) > ABSURD and 1 / ABSURD < other / travel < ABSURD:
-            raise Failure(WRONG_USE, f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and --travel-um is {travel:g}. With {names[0]} and"
-                                     f" {names[-1]} on {'different sides' if sides[0] == sides[-1] else 'one side'} of zero delay it would be about"
-                                     f" {other:.3g} um: --other-side names each mirror beyond zero delay, and no other one.")
-        if max(factor, 1 / factor) > ABSURD:
-            raise Failure(WRONG_USE, f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and --travel-um is {travel:g}. It counts in"
-                                     " micrometres.")
-        for position in positions:
-            position["depth-um"] *= factor
-        made.report.figure(f"depths of camera {c}" if len(cameras) > 1 else "depths", factor, "times those of the wavelengths", about="by --travel-um")
-        if max(factor, 1 / factor) > FAR_OFF:
-            made.warn(f"By the wavelengths, the mirror has moved by {travel / factor:.4g} um, and not by {travel:g} um. Are the wavelengths others, or"
-                      f" is a mirror on the other side of zero delay than named (--other-side), which would be about {other:.3g} um?")
-    calibration.scale_wavenumbers(made.path("calibration.ini"), factors)
-
-
 def check_light(made, cameras, names):
     """A second reflector whose peak merges with the first one makes light and phase of a fringe uneven. Phase errors are compared in units of
     their noise, and with those of mirrors that are nearer: the light near zero delay disturbs these themselves."""
@@ -208,18 +183,19 @@ def words_of(made, options, settings, path):
     return ["picturesrc", "location=" + path, "axes=nyx", "!", "octbscan", "name=o", f"mirror-fit={options.fit}", *settings, "!", "fakesink"]
 
 
-def solve(made, words, sides):
-    """Returns: (accepted, text), cameras, phase error, the element, and the warnings but for the refusal"""
+def solve(made, words, sides, travel_um=0.0):
+    """travel_um: 0 without. Returns: (accepted, text), cameras, phase error, the element, and the warnings but for the refusal"""
     elements, messages, doubts = [], [], []
 
     def prepare(pipeline):
         elements.append(pipeline.get_by_name("o"))
-        elements[0].emit("calibrate-mirror", sides)
+        elements[0].emit("calibrate-mirror", sides, travel_um)
 
     def take(structure):
         if structure.get_name() == "octbscan-mirror":
             messages.append(((structure.get_value("accepted"), structure.get_value("text")), told_of(structure),
                              structure.get_value("phase-error-rms")))
+            tell_scales(made.report, structure, len(messages[-1][1]))
 
     try:
         made.play(words, take_message=take, prepare=prepare, warn=doubts.append)
@@ -246,7 +222,7 @@ def make(names, sides, made, options, settings):
         path = os.path.join(folder, "mirrors.npy")
         stack(names, options, n_cameras, path, made)
         words = words_of(made, options, settings, path)
-        (accepted, text), cameras, phase_error, element, doubts = solve(made, words, sides)
+        (accepted, text), cameras, phase_error, element, doubts = solve(made, words, sides, options.travel_um or 0)
         for sentence in doubts:
             made.warn(sentence)
         if not accepted:
@@ -261,9 +237,9 @@ def make(names, sides, made, options, settings):
     if n_positions < len(names):
         made.warn(f"{len(names)} recordings show {n_positions} position{'s'[:n_positions != 1]} of the mirror: of those at nearly one depth the last counts."
                   + (" Dispersion takes two positions, and is left out: move the mirror." if n_positions == 1 and options.fit == "phase" else ""))
-    if options.travel_um:
-        scale_by_travel(made, cameras, names, sides, options.travel_um)
-    elif options.fit == "phase" and cameras[0][0]["depth-um"]:
+    if options.travel_um and n_positions < len(names):
+        raise Failure(NO_RESULT, "--travel-um is the way from the first mirror to the last one: give recordings of different positions.")
+    if not options.travel_um and options.fit == "phase" and cameras[0][0]["depth-um"]:
         calibration.tell_scale(made.report)
     check_light(made, cameras, names)
     show(made.report, cameras, names, phase_error)
@@ -281,6 +257,10 @@ def run(options):
         raise Failure(WRONG_USE, f"--travel-um is {options.travel_um:g}; it needs a distance above 0.")
     if options.estimate_dispersion:
         raise Failure(WRONG_USE, "--estimate-dispersion is of B-scans; calibrate finds the dispersion from two positions of the mirror.")
+    if options.travel_um and not calibration.has_wavelengths(options):
+        raise Failure(WRONG_USE, "--travel-um corrects depths in micrometres, and there are no wavelengths: give also --lambda FIRST LAST, approximately.")
+    if options.travel_um and len(names) + len(options.other_side) < 2:
+        raise Failure(WRONG_USE, "--travel-um is the way from the first mirror to the last one: give two positions or more.")
     if options.travel_um and options.fit == "map":
         raise Failure(WRONG_USE, "--fit map keeps the wavelengths as they are, which --travel-um would scale: give one of them.")
     everything = names + options.other_side

@@ -301,6 +301,8 @@ class Element:
                 given.append(check(value, self, action["files"]) if value else None)
             elif argument["type"] == "int" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2 ** 31):
                 raise Refusal(400, f'{argument["name"]} is a whole number from 0 on, not {value!r}.')
+            elif argument["type"] == "double" and (isinstance(value, bool) or not isinstance(value, (int, float))):
+                raise Refusal(400, f'{argument["name"]} is a number, not {value!r}.')
             elif argument["type"] == "string" and not isinstance(value, str):
                 raise Refusal(400, f'{argument["name"]} is a text, not {value!r}.')
             else:

@@ -232,7 +232,8 @@ function action(host, element, a) {
     const input = h("input", { type: argument.type === "boolean" ? "checkbox" : "text", "aria-label": `${a.name}: ${argument.name}`,
       placeholder: argument.name,
       value: argument.default ?? (argument.name === "n-frames" ? "16" : null), autocomplete: "off" });
-    return { argument, input, read: () => (argument.type === "boolean" ? input.checked : parse(argument, input.value)) };
+    const text = () => (argument.type === "double" ? input.value.trim() || "0" : input.value); // 0 is what nobody knows
+    return { argument, input, read: () => (argument.type === "boolean" ? input.checked : parse(argument, text())) };
   });
   const said = h("p", { class: "said", role: "status" });
   const button = h("button", { type: "button", title: a.blurb ?? "", onclick: async () => {
