@@ -781,6 +781,7 @@ class Oct(unittest.TestCase):
         self.assertEqual(levels.shape, (20, 1024, 20))
         self.assertAlmostEqual((10 ** (levels / 10)).mean((0, 2))[5:].argmax() + 5, 127, delta=3)
         self.assertEqual(result["depth-unit"], "um")
+        self.assertTrue(self.figure("direction of the wavelengths")["met"])
         self.call(os.path.join(REAL, "octcal/bscans_040-047_1024x100x8_u16le.raw"), "--samples", "1024", "--lines", "100",
                   "--k-index", os.path.join(REAL, "octcal/klinear.npy"), "--dispersion",
                   os.path.join(REAL, "octcal/dispersion.npy"), "--phase-domain", "spectrum", "window=hann")

@@ -6,9 +6,10 @@ import os
 from .. import library
 from ..frames.source import scratch
 from . import calibration
-from .doubts import FEWEST, is_transposed
+from .doubts import is_transposed
 from .turns import n_rows_of
 
+FEWEST, MOST = 16, 32  # lines of a camera that are looked at
 SHARPER = 2  # times
 ALMOST, SHARPER_WHATEVER = 1.3, 1.1  # the same together with the best dispersion of each order
 EVEN_SHARPER, AS_SHARP = 1.4, 1.1  # times, samples that are even in wavenumber, and the two orders of others
@@ -114,11 +115,11 @@ def check(made, first, options, settings):
     """first: the B-scan [lines, samples] of the input. Warns, and tells in the report what it cannot judge"""
     np, n = library.numpy(), n_rows_of(options)
     lines = first[:len(first) // n * n].copy()
-    if min(lines.shape) < FEWEST or is_transposed(first):
+    if len(lines) < FEWEST * n or lines.shape[1] < MOST or is_transposed(first):
         return tell(made, [])
     for row in range(n):
         lines[row::n] = fringes(np, lines[row::n])
-    lines = lines[:FEWEST * n]
+    lines = lines[:MOST * n]
     depths = transformed(made, np.stack([lines, lines[:, ::-1]]), options, settings)
     cameras = [Camera(np, *depths[:, row::n]) for row in range(n)]
     if options.wavelength and n == 1 and cameras[0].is_clocked(lines):
@@ -137,5 +138,6 @@ def tell(made, cameras):
     if False in verdicts or None not in verdicts:
         made.report.figure(NAME, 1 / max(camera.times for camera in cameras), unit, at_least=1, about="depths of the first B-scan, with the calibration")
     else:
-        made.report.not_checked(NAME, unit, at_least=1, about="the depths of the first B-scan are not sharp enough to tell whether the calibration"
-                                                              " begins at the first sample or the last one; those of a mirror or a sharp layer are")
+        why = "the depths of the first B-scan are not sharp enough" if cameras else f"the first B-scan has less than {FEWEST} lines of a camera, or no spectra,"
+        made.report.not_checked(NAME, unit, at_least=1, about=f"{why} to tell whether the calibration begins at the first sample or the last one; those of"
+                                                              f" {FEWEST} lines of a mirror or a sharp layer do")

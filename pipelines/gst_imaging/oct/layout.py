@@ -16,7 +16,7 @@ SLIPPED = 0.002  # of correlation, more than that between widths a sample off is
 MARGIN = 0.05  # less than that is no difference
 OF_FRINGES = 0.3  # correlation of the light, above which the strength of fringes does not count
 TWICE = 0.8  # correlation of the two bytes of 16 bits, which are two samples then
-BRIGHTEST = 1e9  # counts, above which floats are none
+BRIGHTEST, DARKEST = 1e9, 1e-12  # counts, above which one float, and below which most, are none
 
 
 def correlate(np, values, lag):
@@ -82,7 +82,7 @@ def nearest(np, values, samples):
 def seen_as(np, raw, dtype):
     """raw: bytes. Returns: samples of a type; None where they cannot be some"""
     samples = raw[:raw.size // 4 * 4].view(DTYPES[dtype])
-    if samples.dtype.kind == "f" and not (np.abs(samples) < BRIGHTEST).all():  # False for NaN
+    if samples.dtype.kind == "f" and not ((np.abs(samples) < BRIGHTEST).all() and np.median(np.abs(samples)) > DARKEST):  # False for NaN
         return None
     return finite(np, samples)
 
@@ -124,9 +124,12 @@ def of_one_order(np, raw, found, options):
     return [layout for layout in found if layout[2] != pair[rough.index(max(rough))]]
 
 
-def are_bytes(np, raw, dtype):
-    """Are samples of 16 bits two of 8 bits each?"""
-    return DTYPES[dtype].endswith("2") and np.corrcoef(raw[::2], raw[1::2])[0, 1] > TWICE
+def narrower(np, raw, options):
+    """Returns: the type of which each sample has two, where that is so: spectra of as many of these are alike, or the two bytes of 16 bits"""
+    if DTYPES[options.dtype].endswith("2"):
+        return "u8" if np.corrcoef(raw[::2], raw[1::2])[0, 1] > TWICE else None
+    halves = ("u16", "u16be") if options.dtype.startswith("f") else ()
+    return next((half for half in halves if likeness(np, seen_as(np, raw, half), options.samples) > ALIKE), None)
 
 
 class Layout:
@@ -137,11 +140,14 @@ class Layout:
         np = library.numpy()
         self.np, self.options, self.likeness, self.doubts = np, options, None, []
         given = np.array(lines[:max(4, LENGTH // options.samples)]).ravel()
-        values, self.raw = finite(np, given), given.view("u1")
-        if len(values) < 4 * SHORTEST or not values.std() > 0:
+        self.raw = given.view("u1")
+        if len(given) < 4 * SHORTEST or not finite(np, given).std() > 0:
             return
-        if are_bytes(np, self.raw, options.dtype):
-            self.doubts.append("The two bytes of each sample are as alike as neighbours: is it --dtype u8?")
+        values = seen_as(np, self.raw, options.dtype)
+        values = np.zeros(len(given)) if values is None else values
+        half = narrower(np, self.raw, options)
+        if half:
+            self.doubts.append(f"The two halves of each sample are as alike as two samples of {half}: is it --dtype {half}?")
         elif self.is_around_zero(values):
             self.look(strength(np, values), strength)
         else:
