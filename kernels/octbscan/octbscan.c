@@ -201,18 +201,6 @@ run_columns (const ImkOctbscanPlan *plan, ImkOctbscanFft *fft, float *samples,
   return status;
 }
 
-static void *
-alloc_zeroed (size_t size)
-{
-  void *memory;
-
-  if (posix_memalign (&memory, 64, size))
-    return NULL;
-  for (size_t i = 0; i < size / sizeof (float); i++)
-    ((float *) memory)[i] = 0;
-  return memory;
-}
-
 static ImkStatus
 make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
 {
@@ -225,9 +213,10 @@ make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
   if (status != IMK_OK)
     return status;
   *operators = malloc (n * sizeof (float));
-  samples = alloc_zeroed (N_LANES * c->width * sizeof (float));
-  z = alloc_zeroed (2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
-  scratch = alloc_zeroed (imk_octbscan_fft_scratch_size (fft));
+  samples = imk_octbscan_alloc (N_LANES * c->width * sizeof (float));
+  z = imk_octbscan_alloc (
+      2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
+  scratch = imk_octbscan_alloc (imk_octbscan_fft_scratch_size (fft));
   status = *operators && samples && z && scratch
                ? run_columns (plan, fft, samples, z, scratch, *operators, error)
                : no_memory (error);
@@ -383,7 +372,7 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   *s = (ImkOctbscan){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
-      .config = *config,
+      .config = imk_octbscan_without_pointers (config),
       .params = params_of (config),
       .depth_step = depth_step_of (config),
   };
@@ -398,10 +387,6 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   if (s->is_live)
     memcpy (s->live, config->live_dispersion,
         2 * config->n_cameras * sizeof (*s->live));
-  s->config.live_dispersion = NULL;
-  s->config.cameras = NULL;
-  s->config.background = s->config.pattern = NULL;
-  s->config.scan_curve = s->config.window_values = NULL;
   if (status == IMK_OK)
     *self = s;
   else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "octbscan/cpu/bscan.h"
+#include "octbscan/cpu/finish.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -299,30 +299,6 @@ imk_octbscan_finish_run (ImkOctbscanFinish *self,
 /* ------------------------------------------------------------------------
  * The object. */
 
-float *
-imk_octbscan_finish_z (ImkOctbscanFinish *self)
-{
-  return self->z;
-}
-
-float *
-imk_octbscan_finish_intensity (ImkOctbscanFinish *self)
-{
-  return self->intensity;
-}
-
-uint8_t *
-imk_octbscan_finish_bad (ImkOctbscanFinish *self)
-{
-  return self->bad;
-}
-
-const float *
-imk_octbscan_finish_pattern (const ImkOctbscanFinish *self)
-{
-  return self->pattern;
-}
-
 void
 imk_octbscan_finish_reset (ImkOctbscanFinish *self)
 {
@@ -409,11 +385,7 @@ imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
 
   if (ok) {
     s->loops = loops;
-    s->config = *c;
-    s->config.cameras = NULL;
-    s->config.background = s->config.pattern = NULL;
-    s->config.scan_curve = s->config.window_values = NULL;
-    s->config.tracking_profile = NULL;
+    s->config = imk_octbscan_without_pointers (c);
     s->lock = imk_octbscan_lock (c);
     s->n_depths = plan->n_depths;
     if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)

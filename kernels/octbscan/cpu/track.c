@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "imk/parallel.h"
-#include "octbscan/cpu/bscan.h"
+#include "octbscan/cpu/finish.h"
 
 static uint32_t
 largest (const double *values, uint32_t n)
