@@ -115,17 +115,6 @@ check_config (const ImkOctangioConfig *c, ImkError *error)
   return IMK_OK;
 }
 
-ImkStatus
-imk_octangio_check (const ImkOctangioConfig *given, ImkError *error)
-{
-  ImkOctangioConfig own;
-  const ImkOctangioConfig *config;
-
-  imk_octangio_config_init (&own);
-  config = imk_config_read (given, &own, "imk_octangio_config_init", error);
-  return config ? check_config (config, error) : IMK_ERROR_CONFIG;
-}
-
 /* ------------------------------------------------------------------------
  * Bands. */
 

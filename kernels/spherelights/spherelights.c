@@ -373,17 +373,6 @@ imk_spherelights_n_added (const ImkSpherelights *self)
 }
 
 void
-imk_spherelights_reset (ImkSpherelights *self)
-{
-  self->n_added = 0;
-  self->n_points = 0;
-  if (self->largest)
-    memset (self->largest, 0,
-        (size_t) self->config.width * self->config.height *
-            sizeof (*self->largest));
-}
-
-void
 imk_spherelights_free (ImkSpherelights *self)
 {
   if (!self)

@@ -479,15 +479,6 @@ plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
   return status;
 }
 
-/* Linear between entries of @values. */
-static double
-between (const double *values, uint32_t n, double at)
-{
-  uint32_t before = (uint32_t) fmin (fmax (floor (at), 0), n - 2);
-
-  return values[before] + (at - before) * (values[before + 1] - values[before]);
-}
-
 /* The A-scans that are looked at, at equal distances, transformed back. */
 static ImkStatus
 fill_spectra (Search *s, const ImkImage *z, ImkError *error)
@@ -581,11 +572,11 @@ fill_base (
     for (uint32_t i = 0; i < cam->n_dispersion; i++, power *= u)
       s->base[l] += i == 2 || i == 3 ? 0 : cam->dispersion[i] * power;
     if (cam->n_phase)
-      s->base[l] +=
-          between (cam->phase, cam->n_phase, along * (cam->n_phase - 1));
+      s->base[l] += imk_octbscan_between (
+          cam->phase, cam->n_phase, along * (cam->n_phase - 1));
     if (cam->spectrum_phase)
-      s->base[l] += between (
-          cam->spectrum_phase, c->width, between (places, m, along * (m - 1)));
+      s->base[l] += imk_octbscan_between (cam->spectrum_phase, c->width,
+          imk_octbscan_between (places, m, along * (m - 1)));
   }
   free (places);
   return status;

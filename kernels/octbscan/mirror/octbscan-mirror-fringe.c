@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sample.h"
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-rows.h"
@@ -39,23 +40,6 @@ no_memory (ImkError *error)
 
 /* ------------------------------------------------------------------------
  * Lines. */
-
-static double
-sample_at (const ImkImage *in, uint32_t row, uint32_t i)
-{
-  const uint8_t *line = (const uint8_t *) in->data + row * in->stride;
-
-  switch (in->type) {
-  case IMK_TYPE_U8:
-    return line[i];
-  case IMK_TYPE_U16:
-    return ((const uint16_t *) line)[i];
-  case IMK_TYPE_I16:
-    return ((const int16_t *) line)[i];
-  default:
-    return ((const float *) line)[i];
-  }
-}
 
 static ImkStatus
 check_clipped (
@@ -92,7 +76,7 @@ take_lines (Look *l, const ImkOctbscanConfig *c, const ImkImage *in,
     double *to = l->lines + (size_t) l->n_lines * l->n, mean = 0;
 
     for (uint32_t k = 0; k < l->n; k++) {
-      to[k] = sample_at (in, row, k);
+      to[k] = imk_sample_get (in, k, row, 0);
       if (to[k] > largest) {
         largest = to[k];
         n_largest = 0;
