@@ -228,35 +228,16 @@ make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
 }
 
 static ImkStatus
-copy_floats (const double *from, size_t n, float **to, ImkError *error)
+copy_pattern (const ImkOctbscanPlan *plan, float **pattern, ImkError *error)
 {
-  *to = malloc (n * sizeof (float));
-  if (!*to)
+  size_t n = 2 * (size_t) plan->config->n_cameras * plan->n_depths;
+
+  *pattern = malloc (n * sizeof (float));
+  if (!*pattern)
     return no_memory (error);
   for (size_t i = 0; i < n; i++)
-    (*to)[i] = (float) from[i];
+    (*pattern)[i] = (float) plan->config->pattern[i];
   return IMK_OK;
-}
-
-/* What the backend is given for the time of its create. */
-static ImkStatus
-fill_plan (ImkOctbscanPlan *plan, float **operators, float **pattern,
-    ImkOctbscanLateral **lateral, ImkError *error)
-{
-  const ImkOctbscanConfig *c = plan->config;
-  ImkStatus status = imk_octbscan_lateral_new (c, lateral, error);
-
-  if (status == IMK_OK && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    status = copy_floats (
-        c->pattern, 2 * (size_t) c->n_cameras * plan->n_depths, pattern, error);
-  if (status == IMK_OK && c->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = make_operators (plan, operators, error);
-  plan->operators = *operators;
-  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    plan->background = c->background;
-  plan->pattern = *pattern;
-  plan->lateral = *lateral;
-  return status;
 }
 
 static ImkStatus
@@ -267,14 +248,22 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
   float *operators = NULL, *pattern = NULL;
   ImkOctbscanLateral *lateral = NULL;
   ImkOctbscanChain *chain = NULL;
-  ImkStatus status;
+  ImkStatus status = imk_octbscan_lateral_new (config, &lateral, error);
 
   chosen.strategy = s->config.strategy;
-  status = fill_plan (&plan, &operators, &pattern, &lateral, error);
-  if (status == IMK_OK && s->on_device &&
-      chosen.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+  if (status == IMK_OK &&
+      chosen.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    status = copy_pattern (&plan, &pattern, error);
+  if (status == IMK_OK && chosen.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = make_operators (&plan, &operators, error);
+  else if (status == IMK_OK && s->on_device)
     status = imk_octbscan_chain_new (&chosen, &chain, error);
+  plan.operators = operators;
+  plan.pattern = pattern;
+  plan.lateral = lateral;
   plan.chain = chain;
+  if (chosen.background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    plan.background = chosen.background;
   if (status == IMK_OK)
     status = s->backend->create (&plan, &s->params, &s->state, error);
   if (status == IMK_OK && chain && chain->tuners)
@@ -290,9 +279,6 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 /* ------------------------------------------------------------------------
  * The object. */
 
-/* docs/explanation/measurements.md: what a matrix costs is N times the depths.
- * On the CPU it is worth it for a few depths, on tensor cores until there are
- * millions. */
 static double
 depth_step_of (const ImkOctbscanConfig *c)
 {
@@ -334,6 +320,9 @@ imk_octbscan_wavelengths (const ImkOctbscan *self, double nm[2])
   return true;
 }
 
+/* docs/explanation/measurements.md: what a matrix costs is N times the depths.
+ * On the CPU it is worth it for a few depths, on tensor cores until there are
+ * millions. */
 static ImkOctbscanStrategy
 choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 {

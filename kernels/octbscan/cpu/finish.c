@@ -46,22 +46,26 @@ mix_band (void *data, uint32_t first, uint32_t end)
 /* ------------------------------------------------------------------------
  * Shift and sum. */
 
+/* @n depths of @size bytes; those that nothing comes to are 0. */
+static void
+shift_depths (uint8_t *v, size_t n, size_t size, int32_t shift)
+{
+  size_t by = (size_t) abs (shift) < n ? (size_t) abs (shift) : n;
+  size_t from = shift > 0 ? 0 : by * size, to = shift > 0 ? by * size : 0;
+
+  memmove (v + to, v + from, (n - by) * size);
+  memset (v + (shift > 0 ? 0 : (n - by) * size), 0, by * size);
+}
+
 static void
 shift_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
-  const ImkOctbscanFinish *s = w->self;
-  size_t n = s->n_depths;
-  size_t by = (size_t) abs (w->shift);
+  size_t n = w->self->n_depths;
 
-  by = by < n ? by : n;
-  for (uint32_t i = first; i < end; i++) {
-    float *v = s->mixed + n * i;
-
-    memmove (v + (w->shift > 0 ? by : 0), v + (w->shift > 0 ? 0 : by),
-        (n - by) * sizeof (*v));
-    memset (v + (w->shift > 0 ? 0 : n - by), 0, by * sizeof (*v));
-  }
+  for (uint32_t i = first; i < end; i++)
+    shift_depths (
+        (uint8_t *) (w->self->mixed + n * i), n, sizeof (float), w->shift);
 }
 
 /* @v, [n][2], by a fraction of a depth, in place: parts of it with their
@@ -107,11 +111,9 @@ shift_complex_band (void *data, uint32_t first, uint32_t end)
   const ImkOctbscanBscan *w = data;
   const ImkOctbscanFinish *s = w->self;
   const ImkImage *image = w->job->complex;
-  size_t n = s->n_depths, size = 2 * sizeof (float);
-  size_t by = (size_t) abs (w->shift);
+  size_t n = s->n_depths;
   float taps[IMK_OCTBSCAN_SHIFT_TAPS][2];
 
-  by = by < n ? by : n;
   for (int32_t k = 0; k < IMK_OCTBSCAN_SHIFT_TAPS; k++)
     imk_octbscan_shift_tap (
         w->fraction, k - IMK_OCTBSCAN_SHIFT_REACH, s->config.scale, taps[k]);
@@ -120,9 +122,7 @@ shift_complex_band (void *data, uint32_t first, uint32_t end)
 
     if (w->fraction != 0)
       shift_fraction ((float *) (void *) v, n, taps);
-    memmove (v + (w->shift > 0 ? by : 0) * size,
-        v + (w->shift > 0 ? 0 : by) * size, (n - by) * size);
-    memset (v + (w->shift > 0 ? 0 : n - by) * size, 0, by * size);
+    shift_depths (v, n, 2 * sizeof (float), w->shift);
   }
 }
 
@@ -192,6 +192,14 @@ enface_band (void *data, uint32_t first, uint32_t end)
  * The steps in order. */
 
 static void
+for_ascans (ImkOctbscanBscan *w, ImkBandFunc func)
+{
+  const ImkOctbscanFinish *s = w->self;
+
+  imk_parallel_for (s->config.n_threads, s->lateral.n_ascans, 16, func, w);
+}
+
+static void
 make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
 {
   const ImkOctbscanFinish *s = w->self;
@@ -210,7 +218,7 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
   bool db = !w->job->db_is_linear;
 
   if (w->job->enface)
-    imk_parallel_for (c->n_threads, s->lateral.n_ascans, 16, enface_band, w);
+    for_ascans (w, enface_band);
   if (!w->job->db && !w->job->linear)
     return;
   imk_octbscan_picture_range (&picture, params, s->counts, ends);
@@ -254,16 +262,14 @@ take_bscan (ImkOctbscanBscan *w)
   w->shown = s->intensity;
   if (needs_mixed (s, w->job)) {
     w->shown = s->mixed;
-    imk_parallel_for (
-        s->config.n_threads, s->lateral.n_ascans, 16, mix_band, w);
+    for_ascans (w, mix_band);
   }
   if (s->config.tracking != IMK_OCTBSCAN_TRACKING_NONE) {
     motion = imk_octbscan_track (w);
     w->shift = motion.shift;
     w->fraction = motion.fraction;
     if (w->shift != 0)
-      imk_parallel_for (
-          s->config.n_threads, s->lateral.n_ascans, 16, shift_band, w);
+      for_ascans (w, shift_band);
     if ((w->shift != 0 || w->fraction != 0) && s->config.tracking_complex &&
         w->job->complex)
       imk_parallel_for (
@@ -271,8 +277,7 @@ take_bscan (ImkOctbscanBscan *w)
   }
   report (w->job, &motion);
   if (s->sums) {
-    imk_parallel_for (
-        s->config.n_threads, s->lateral.n_ascans, 16, add_band, w);
+    for_ascans (w, add_band);
     s->has_summed = true;
   }
 }
@@ -289,8 +294,7 @@ imk_octbscan_finish_run (ImkOctbscanFinish *self,
   if (!job->db && !job->linear && !job->enface)
     return;
   if (self->sums) {
-    imk_parallel_for (
-        self->config.n_threads, self->lateral.n_ascans, 16, mean_band, &w);
+    for_ascans (&w, mean_band);
     self->has_summed = false;
   }
   make_pictures (&w, params);
