@@ -34,7 +34,8 @@ typedef struct ImkOctbscanPlan {
   const double *background;
   /* with IMK_OCTBSCAN_FIXED_PATTERN_FILE C times n_depths of Z, else NULL */
   const float *pattern;
-  /* of which rows an A-scan of the image is made */
+  /* of which rows an A-scan of the image is made; it stays as long as the
+   * object */
   const ImkOctbscanLateral *lateral;
 } ImkOctbscanPlan;
 

@@ -32,7 +32,8 @@ struct ImkOctbscan {
   double depth_step;       /* um; 0 when it is not known */
   double wavelengths[2];   /* nm; 0 when they are not known */
   ImkOctbscanChain *chain; /* on a device, for changes of the dispersion */
-  bool is_live;            /* and its current dispersion: */
+  ImkOctbscanLateral *lateral;
+  bool is_live; /* and its current dispersion: */
   double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
 };
 
@@ -246,9 +247,8 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
   ImkOctbscanConfig chosen = *config;
   ImkOctbscanPlan plan = {&chosen, imk_octbscan_n_depths (config)};
   float *operators = NULL, *pattern = NULL;
-  ImkOctbscanLateral *lateral = NULL;
   ImkOctbscanChain *chain = NULL;
-  ImkStatus status = imk_octbscan_lateral_new (config, &lateral, error);
+  ImkStatus status = imk_octbscan_lateral_new (config, &s->lateral, error);
 
   chosen.strategy = s->config.strategy;
   if (status == IMK_OK &&
@@ -260,7 +260,7 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
     status = imk_octbscan_chain_new (&chosen, &chain, error);
   plan.operators = operators;
   plan.pattern = pattern;
-  plan.lateral = lateral;
+  plan.lateral = s->lateral;
   plan.chain = chain;
   if (chosen.background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
     plan.background = chosen.background;
@@ -272,7 +272,6 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
     imk_octbscan_chain_free (chain);
   free (operators);
   free (pattern);
-  imk_octbscan_lateral_free (lateral);
   return status;
 }
 
@@ -376,10 +375,12 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   if (s->is_live)
     memcpy (s->live, config->live_dispersion,
         2 * config->n_cameras * sizeof (*s->live));
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
     *self = s;
-  else
-    free (s);
+    return status;
+  }
+  imk_octbscan_lateral_free (s->lateral);
+  free (s);
   return status;
 }
 
@@ -618,5 +619,6 @@ imk_octbscan_free (ImkOctbscan *self)
     return;
   self->backend->destroy (self->state);
   imk_octbscan_chain_free (self->chain);
+  imk_octbscan_lateral_free (self->lateral);
   free (self);
 }

@@ -15,7 +15,7 @@ mix_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
   const ImkOctbscanFinish *s = w->self;
-  const ImkOctbscanLateral *l = &s->lateral;
+  const ImkOctbscanLateral *l = s->lateral;
   size_t n = s->n_depths;
 
   for (uint32_t i = first; i < end; i++) {
@@ -196,7 +196,7 @@ for_ascans (ImkOctbscanBscan *w, ImkBandFunc func)
 {
   const ImkOctbscanFinish *s = w->self;
 
-  imk_parallel_for (s->config.n_threads, s->lateral.n_ascans, 16, func, w);
+  imk_parallel_for (s->config.n_threads, s->lateral->n_ascans, 16, func, w);
 }
 
 static void
@@ -208,7 +208,7 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
       .loops = s->loops,
       .intensity = w->shown,
       .dead = w->shown == s->intensity ? s->bad : s->dead,
-      .n_ascans = s->lateral.n_ascans,
+      .n_ascans = s->lateral->n_ascans,
       .n_depths = s->n_depths,
       .depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN,
       .flips_depth = c->flip == IMK_OCTBSCAN_FLIP_DEPTH ||
@@ -234,7 +234,7 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
 static bool
 needs_mixed (const ImkOctbscanFinish *s, const ImkOctbscanJob *job)
 {
-  return !s->lateral.is_identity || job->backward || s->sums || s->profile;
+  return !s->lateral->is_identity || job->backward || s->sums || s->profile;
 }
 
 static void
@@ -311,33 +311,11 @@ imk_octbscan_finish_reset (ImkOctbscanFinish *self)
   self->track.n_seen = 0;
 }
 
-static void *
-copy (const void *from, size_t size)
-{
-  void *to = malloc (size);
-
-  if (to)
-    memcpy (to, from, size);
-  return to;
-}
-
-static bool
-copy_lateral (ImkOctbscanFinish *s, const ImkOctbscanLateral *l)
-{
-  uint32_t n = l->first[l->n_ascans];
-
-  s->lateral = *l;
-  s->lateral.first = copy (l->first, (l->n_ascans + 1) * sizeof (*l->first));
-  s->lateral.rows = copy (l->rows, n * sizeof (*l->rows));
-  s->lateral.weights = copy (l->weights, n * sizeof (*l->weights));
-  return s->lateral.first && s->lateral.rows && s->lateral.weights;
-}
-
 static bool
 fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
 {
   const ImkOctbscanConfig *c = plan->config;
-  size_t n_rows = s->lateral.n_ascans, n = s->n_depths;
+  size_t n_rows = s->lateral->n_ascans, n = s->n_depths;
   size_t pattern = 2 * n * c->n_cameras * sizeof (float);
   uint32_t n_lags = 2 * imk_octbscan_reach (s->n_window, c->tracking_reach) + 1;
   bool ok;
@@ -350,7 +328,7 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
     s->dead = calloc (n_rows, 1);
     ok = ok && s->bad && s->dead;
   }
-  if (!s->lateral.is_identity || c->bidirectional || c->averages_bscans ||
+  if (!s->lateral->is_identity || c->bidirectional || c->averages_bscans ||
       c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
     s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
     ok = ok && s->mixed;
@@ -394,7 +372,8 @@ imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
     s->n_depths = plan->n_depths;
     if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
       s->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;
-    ok = copy_lateral (s, plan->lateral) && fill (s, plan);
+    s->lateral = plan->lateral;
+    ok = fill (s, plan);
   }
   if (ok)
     status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
@@ -415,9 +394,6 @@ imk_octbscan_finish_free (ImkOctbscanFinish *self)
 {
   if (!self)
     return;
-  free ((void *) self->lateral.first);
-  free ((void *) self->lateral.rows);
-  free ((void *) self->lateral.weights);
   free (self->z);
   free (self->pattern);
   free (self->intensity);

@@ -12,11 +12,11 @@ typedef struct ImkOctbscanFinish {
   const ImkOctbscanLoops *loops;
   ImkOctbscanConfig config; /* without its pointers */
   uint32_t n_depths;
-  ImkOctbscanLateral lateral; /* copies */
-  float *z;                   /* [H][n_depths] complex, NULL without pattern */
-  float *pattern;             /* [C][n_depths] complex, likewise */
-  bool has_pattern;           /* ONCE */
-  float *intensity;           /* [H][n_depths] */
+  const ImkOctbscanLateral *lateral;
+  float *z;           /* [H][n_depths] complex, NULL without pattern */
+  float *pattern;     /* [C][n_depths] complex, likewise */
+  bool has_pattern;   /* ONCE */
+  float *intensity;   /* [H][n_depths] */
   uint8_t *bad;       /* [H] rows without an A-scan; NULL for integers */
   uint8_t *dead;      /* [n_ascans] columns without one, likewise */
   float *mixed;       /* [n_ascans][n_depths] */
