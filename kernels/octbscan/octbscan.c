@@ -535,22 +535,18 @@ imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
   return self->backend->process (self->state, jobs, n_jobs, stream, error);
 }
 
-/* Pixels without an A-scan are 0; they say nothing about the others. */
+/* Pixels without an A-scan are 0; they say nothing about the others.
+ * @lit: room for @n */
 static void
-find_lit_range (const float *intensity, size_t n,
+find_lit_range (const float *intensity, size_t n, float *lit,
     const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
 {
-  float *lit = malloc (n * sizeof (*lit) + 1);
-  ImkOctbscanPicture picture = {
-      .intensity = lit ? lit : intensity, .n_ascans = 1};
-  size_t n_lit = 0;
+  ImkOctbscanPicture picture = {.intensity = lit, .n_ascans = 1};
 
-  for (size_t i = 0; lit && i < n; i++)
+  for (size_t i = 0; i < n; i++)
     if (intensity[i] > 0)
-      lit[n_lit++] = intensity[i];
-  picture.n_depths = (uint32_t) (lit ? n_lit : n);
+      lit[picture.n_depths++] = intensity[i];
   imk_octbscan_picture_range (&picture, params, counts, ends);
-  free (lit);
 }
 
 /* As rows of intensities, which need no turning. */
@@ -573,7 +569,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
     return IMK_ERROR_CONFIG;
   params = params_of (config);
   counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
-  intensity = malloc (n * sizeof (*intensity) + 1);
+  intensity = malloc (2 * n * sizeof (*intensity) + 1);
   status = imk_octbscan_check_range (config, error);
   if (status == IMK_OK)
     status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
@@ -594,7 +590,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
           (const uint8_t *) in->data + y * in->stride,
           in->width * sizeof (*intensity));
     picture.intensity = intensity;
-    find_lit_range (intensity, n, &params, counts, found);
+    find_lit_range (intensity, n, intensity + n, &params, counts, found);
     imk_octbscan_picture_write (
         &picture, db, found[db ? 0 : 2], found[db ? 1 : 3], out, pool, 1);
     if (ends)
