@@ -40,6 +40,17 @@ imk_sample_get (const ImkImage *image, uint32_t x, uint32_t y, uint32_t i)
   }
 }
 
+/* Of u8 or u16, for loops over pictures. */
+static inline uint32_t
+imk_sample_get_uint (
+    const ImkImage *image, uint32_t x, uint32_t y, uint32_t channel)
+{
+  const uint8_t *row = (const uint8_t *) image->data + y * image->stride;
+  size_t at = (size_t) x * image->channels + channel;
+
+  return image->type == IMK_TYPE_U8 ? row[at] : ((const uint16_t *) row)[at];
+}
+
 /* Rounds to the type. */
 static inline void
 imk_sample_put (

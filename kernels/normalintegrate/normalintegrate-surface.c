@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cholesky.h"
+
 enum {
   MAX_COLUMNS = 6,
   TRIALS = 300,  /* of surfaces through as few places as determine one */
@@ -120,7 +122,7 @@ make_basis (Problem *p, double least)
   return true;
 }
 
-/* The weighted normal equations, by Cholesky. Returns: false, and the solution
+/* The weighted normal equations. Returns: false, and the solution
  * untouched, where the weights leave too little */
 static bool
 solve (Problem *p)
@@ -142,27 +144,8 @@ solve (Problem *p)
         a[i][j] += p->weights[k] * row[k] * column[k];
     }
   }
-  for (unsigned i = 0; i < m; i++) {
-    double whole = a[i][i];
-
-    for (unsigned j = 0; j <= i; j++) {
-      for (unsigned k = 0; k < j; k++)
-        a[i][j] -= a[i][k] * a[j][k];
-      if (j < i)
-        a[i][j] /= a[j][j];
-    }
-    if (!(a[i][i] > 1e-9 * whole))
-      return false;
-    a[i][i] = sqrt (a[i][i]);
-    for (unsigned k = 0; k < i; k++)
-      b[i] -= a[i][k] * b[k];
-    b[i] /= a[i][i];
-  }
-  for (unsigned i = m; i-- > 0;) {
-    for (unsigned k = i + 1; k < m; k++)
-      b[i] -= a[k][i] * b[k];
-    b[i] /= a[i][i];
-  }
+  if (!imk_cholesky_solve (a[0], MAX_COLUMNS, m, 1e-9, b))
+    return false;
   memcpy (p->c, b, m * sizeof (*b));
   return true;
 }

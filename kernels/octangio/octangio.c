@@ -43,51 +43,45 @@ imk_octangio_config_init_sized (ImkOctangioConfig *config, size_t size)
  * Checks. */
 
 static ImkStatus
-check_size (const char *what, uint32_t value, uint32_t least, uint32_t most,
-    ImkError *error)
+check_limits (const ImkOctangioConfig *c, ImkError *error)
 {
-  if (value >= least && value <= most)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s is %u; it can be %u to %u.", what, value, least, most);
+  bool eigen = c->method == IMK_OCTANGIO_EIGEN;
+  uint32_t least = c->method == IMK_OCTANGIO_MEAN ||
+                           (c->method == IMK_OCTANGIO_DOPPLER &&
+                               c->pairs == IMK_OCTANGIO_PAIRS_ASCANS)
+                       ? 1
+                       : 2;
+  const struct {
+    const char *what;
+    uint32_t value, least, most;
+  } limits[] = {
+      {"The number of A-scans", c->n_ascans, 1, IMK_OCTANGIO_MAX_SIDE},
+      {"The number of depths", c->n_depths, 1, IMK_OCTANGIO_MAX_SIDE},
+      {"method", c->method, 0, IMK_OCTANGIO_EIGEN},
+      {"pairs", c->pairs, 0, IMK_OCTANGIO_PAIRS_ASCANS},
+      {"repeats", c->n_repeats, least, IMK_OCTANGIO_MAX_REPEATS},
+      {"lateral-window", c->lateral, 1, IMK_OCTANGIO_MAX_WINDOW},
+      {"depth-window", c->axial, 1, IMK_OCTANGIO_MAX_WINDOW},
+      {"tissue-components", eigen ? c->n_tissue : 1, 1,
+          eigen ? c->n_repeats - 1 : 1},
+      {"bands", c->n_bands, 1, IMK_OCTANGIO_MAX_BANDS},
+      {"depth-scale", c->depth_scale, 1, IMK_OCTANGIO_MAX_SCALE},
+  };
+
+  for (size_t i = 0; i < sizeof (limits) / sizeof (*limits); i++)
+    if (limits[i].value < limits[i].least || limits[i].value > limits[i].most)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "%s is %u; it can be %u to %u.", limits[i].what, limits[i].value,
+          limits[i].least, limits[i].most);
+  return IMK_OK;
 }
 
 static ImkStatus
 check_config (const ImkOctangioConfig *c, ImkError *error)
 {
   bool between_ascans = c->pairs == IMK_OCTANGIO_PAIRS_ASCANS;
-  uint32_t least = c->method == IMK_OCTANGIO_MEAN ||
-                           (c->method == IMK_OCTANGIO_DOPPLER && between_ascans)
-                       ? 1
-                       : 2;
-  ImkStatus status = check_size (
-      "The number of A-scans", c->n_ascans, 1, IMK_OCTANGIO_MAX_SIDE, error);
+  ImkStatus status = check_limits (c, error);
 
-  if (status == IMK_OK)
-    status = check_size (
-        "The number of depths", c->n_depths, 1, IMK_OCTANGIO_MAX_SIDE, error);
-  if (status == IMK_OK)
-    status = check_size ("method", c->method, 0, IMK_OCTANGIO_EIGEN, error);
-  if (status == IMK_OK)
-    status =
-        check_size ("pairs", c->pairs, 0, IMK_OCTANGIO_PAIRS_ASCANS, error);
-  if (status == IMK_OK)
-    status = check_size (
-        "repeats", c->n_repeats, least, IMK_OCTANGIO_MAX_REPEATS, error);
-  if (status == IMK_OK)
-    status = check_size (
-        "lateral-window", c->lateral, 1, IMK_OCTANGIO_MAX_WINDOW, error);
-  if (status == IMK_OK)
-    status = check_size (
-        "depth-window", c->axial, 1, IMK_OCTANGIO_MAX_WINDOW, error);
-  if (status == IMK_OK && c->method == IMK_OCTANGIO_EIGEN)
-    status = check_size (
-        "tissue-components", c->n_tissue, 1, c->n_repeats - 1, error);
-  if (status == IMK_OK)
-    status = check_size ("bands", c->n_bands, 1, IMK_OCTANGIO_MAX_BANDS, error);
-  if (status == IMK_OK)
-    status = check_size (
-        "depth-scale", c->depth_scale, 1, IMK_OCTANGIO_MAX_SCALE, error);
   if (status != IMK_OK)
     return status;
   if (c->n_bands > 1 &&
@@ -113,17 +107,6 @@ check_config (const ImkOctangioConfig *c, ImkError *error)
         "0.",
         c->floor, c->scale);
   return IMK_OK;
-}
-
-ImkStatus
-imk_octangio_check (const ImkOctangioConfig *given, ImkError *error)
-{
-  ImkOctangioConfig own;
-  const ImkOctangioConfig *config;
-
-  imk_octangio_config_init (&own);
-  config = imk_config_read (given, &own, "imk_octangio_config_init", error);
-  return config ? check_config (config, error) : IMK_ERROR_CONFIG;
 }
 
 /* ------------------------------------------------------------------------
@@ -243,6 +226,7 @@ median (const uint32_t *values, uint32_t n)
   }
   return sorted[(n - 1) / 2];
 }
+
 ImkStatus
 imk_octangio_surface (ImkOctangio *self, uint32_t first, uint32_t window,
     double *surface, void *stream, ImkError *error)
@@ -289,6 +273,7 @@ imk_octangio_project (const float *flow, uint32_t n_ascans, uint32_t n_depths,
                  : (float) (sum / (end - first));
   }
 }
+
 void
 imk_octangio_free (ImkOctangio *self)
 {

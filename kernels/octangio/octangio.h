@@ -132,10 +132,6 @@ imk_octangio_config_init (ImkOctangioConfig *config)
   imk_octangio_config_init_sized (config, sizeof (*config));
 }
 
-/* Returns: IMK_ERROR_CONFIG where imk_octangio_new would */
-IMK_API ImkStatus imk_octangio_check (
-    const ImkOctangioConfig *config, ImkError *error);
-
 /**
  * imk_octangio_new:
  * @self: (out): free with imk_octangio_free; of CUDA, it belongs to the context

@@ -34,7 +34,8 @@ typedef struct ImkOctbscanPlan {
   const double *background;
   /* with IMK_OCTBSCAN_FIXED_PATTERN_FILE C times n_depths of Z, else NULL */
   const float *pattern;
-  /* of which rows an A-scan of the image is made */
+  /* of which rows an A-scan of the image is made; it stays as long as the
+   * object */
   const ImkOctbscanLateral *lateral;
 } ImkOctbscanPlan;
 
@@ -64,6 +65,19 @@ typedef struct ImkOctbscanBackend {
       void *state, double *background, ImkError *error);
   void (*destroy) (void *state);
 } ImkOctbscanBackend;
+
+/* Returns: what may be kept of a configuration */
+static inline ImkOctbscanConfig
+imk_octbscan_without_pointers (const ImkOctbscanConfig *config)
+{
+  ImkOctbscanConfig own = *config;
+
+  own.cameras = NULL;
+  own.background = own.pattern = NULL;
+  own.scan_curve = own.window_values = NULL;
+  own.tracking_profile = own.live_dispersion = NULL;
+  return own;
+}
 
 extern const ImkOctbscanBackend imk_octbscan_cpu;
 extern const ImkOctbscanBackend imk_octbscan_cuda;

@@ -213,12 +213,10 @@ imk_octbscan_grid_check (
 /* ------------------------------------------------------------------------
  * Where the wavenumbers are. */
 
-/* Entry @x, with fraction, of a curve of @n values. */
-static double
-between (const double *values, uint32_t n, double x)
+double
+imk_octbscan_between (const double *values, uint32_t n, double at)
 {
-  double at = fmin (fmax (x, 0), n - 1);
-  uint32_t before = at < n - 1 ? (uint32_t) at : n - 2;
+  uint32_t before = (uint32_t) fmin (fmax (floor (at), 0), n - 2);
 
   return values[before] + (at - before) * (values[before + 1] - values[before]);
 }
@@ -227,7 +225,7 @@ between (const double *values, uint32_t n, double x)
 static double
 stretched (const double *values, uint32_t n, uint32_t i, uint32_t m)
 {
-  return between (values, n, (double) i * (n - 1) / (m - 1));
+  return imk_octbscan_between (values, n, (double) i * (n - 1) / (m - 1));
 }
 
 /* Light of OCT has 0.2 to 5 um. Returns: um in the unit of @wavelength, 0 for
@@ -553,8 +551,8 @@ imk_octbscan_grid_weights (
     if (cam->n_phase && config->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
       phase += stretched (cam->phase, cam->n_phase, i, m);
     else if (cam->n_phase)
-      phase +=
-          between (cam->phase, cam->n_phase, (u + 1) / 2 * (cam->n_phase - 1));
+      phase += imk_octbscan_between (cam->phase, cam->n_phase,
+          fmin (fmax ((u + 1) / 2, 0), 1) * (cam->n_phase - 1));
     /* read backwards, a fringe has the negative phase */
     phase = ends[0] < ends[1] ? phase : -phase;
     if (thesis && (i < 2 || i >= m - 2))

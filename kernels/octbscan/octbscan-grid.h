@@ -8,6 +8,10 @@
 /* Coefficients of a polynomial or a dispersion. */
 enum { IMK_OCTBSCAN_MAX_COEFFICIENTS = 16 };
 
+/* Returns: entry @at, with fraction, of a curve of @n values, 2 and more; the
+ * first two and the last two go on in a line */
+double imk_octbscan_between (const double *values, uint32_t n, double at);
+
 /* Returns: IMK_ERROR_CONFIG with the number of the camera and the entry of the
  * calibration that is wrong */
 ImkStatus imk_octbscan_grid_check (

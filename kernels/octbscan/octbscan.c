@@ -32,7 +32,8 @@ struct ImkOctbscan {
   double depth_step;       /* um; 0 when it is not known */
   double wavelengths[2];   /* nm; 0 when they are not known */
   ImkOctbscanChain *chain; /* on a device, for changes of the dispersion */
-  bool is_live;            /* and its current dispersion: */
+  ImkOctbscanLateral *lateral;
+  bool is_live; /* and its current dispersion: */
   double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
 };
 
@@ -201,18 +202,6 @@ run_columns (const ImkOctbscanPlan *plan, ImkOctbscanFft *fft, float *samples,
   return status;
 }
 
-static void *
-alloc_zeroed (size_t size)
-{
-  void *memory;
-
-  if (posix_memalign (&memory, 64, size))
-    return NULL;
-  for (size_t i = 0; i < size / sizeof (float); i++)
-    ((float *) memory)[i] = 0;
-  return memory;
-}
-
 static ImkStatus
 make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
 {
@@ -225,9 +214,10 @@ make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
   if (status != IMK_OK)
     return status;
   *operators = malloc (n * sizeof (float));
-  samples = alloc_zeroed (N_LANES * c->width * sizeof (float));
-  z = alloc_zeroed (2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
-  scratch = alloc_zeroed (imk_octbscan_fft_scratch_size (fft));
+  samples = imk_octbscan_alloc (N_LANES * c->width * sizeof (float));
+  z = imk_octbscan_alloc (
+      2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
+  scratch = imk_octbscan_alloc (imk_octbscan_fft_scratch_size (fft));
   status = *operators && samples && z && scratch
                ? run_columns (plan, fft, samples, z, scratch, *operators, error)
                : no_memory (error);
@@ -239,35 +229,16 @@ make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
 }
 
 static ImkStatus
-copy_floats (const double *from, size_t n, float **to, ImkError *error)
+copy_pattern (const ImkOctbscanPlan *plan, float **pattern, ImkError *error)
 {
-  *to = malloc (n * sizeof (float));
-  if (!*to)
+  size_t n = 2 * (size_t) plan->config->n_cameras * plan->n_depths;
+
+  *pattern = malloc (n * sizeof (float));
+  if (!*pattern)
     return no_memory (error);
   for (size_t i = 0; i < n; i++)
-    (*to)[i] = (float) from[i];
+    (*pattern)[i] = (float) plan->config->pattern[i];
   return IMK_OK;
-}
-
-/* What the backend is given for the time of its create. */
-static ImkStatus
-fill_plan (ImkOctbscanPlan *plan, float **operators, float **pattern,
-    ImkOctbscanLateral **lateral, ImkError *error)
-{
-  const ImkOctbscanConfig *c = plan->config;
-  ImkStatus status = imk_octbscan_lateral_new (c, lateral, error);
-
-  if (status == IMK_OK && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    status = copy_floats (
-        c->pattern, 2 * (size_t) c->n_cameras * plan->n_depths, pattern, error);
-  if (status == IMK_OK && c->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = make_operators (plan, operators, error);
-  plan->operators = *operators;
-  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    plan->background = c->background;
-  plan->pattern = *pattern;
-  plan->lateral = *lateral;
-  return status;
 }
 
 static ImkStatus
@@ -276,16 +247,23 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
   ImkOctbscanConfig chosen = *config;
   ImkOctbscanPlan plan = {&chosen, imk_octbscan_n_depths (config)};
   float *operators = NULL, *pattern = NULL;
-  ImkOctbscanLateral *lateral = NULL;
   ImkOctbscanChain *chain = NULL;
-  ImkStatus status;
+  ImkStatus status = imk_octbscan_lateral_new (config, &s->lateral, error);
 
   chosen.strategy = s->config.strategy;
-  status = fill_plan (&plan, &operators, &pattern, &lateral, error);
-  if (status == IMK_OK && s->on_device &&
-      chosen.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+  if (status == IMK_OK &&
+      chosen.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    status = copy_pattern (&plan, &pattern, error);
+  if (status == IMK_OK && chosen.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = make_operators (&plan, &operators, error);
+  else if (status == IMK_OK && s->on_device)
     status = imk_octbscan_chain_new (&chosen, &chain, error);
+  plan.operators = operators;
+  plan.pattern = pattern;
+  plan.lateral = s->lateral;
   plan.chain = chain;
+  if (chosen.background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    plan.background = chosen.background;
   if (status == IMK_OK)
     status = s->backend->create (&plan, &s->params, &s->state, error);
   if (status == IMK_OK && chain && chain->tuners)
@@ -294,16 +272,12 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
     imk_octbscan_chain_free (chain);
   free (operators);
   free (pattern);
-  imk_octbscan_lateral_free (lateral);
   return status;
 }
 
 /* ------------------------------------------------------------------------
  * The object. */
 
-/* docs/explanation/measurements.md: what a matrix costs is N times the depths.
- * On the CPU it is worth it for a few depths, on tensor cores until there are
- * millions. */
 static double
 depth_step_of (const ImkOctbscanConfig *c)
 {
@@ -345,6 +319,9 @@ imk_octbscan_wavelengths (const ImkOctbscan *self, double nm[2])
   return true;
 }
 
+/* docs/explanation/measurements.md: what a matrix costs is N times the depths.
+ * On the CPU it is worth it for a few depths, on tensor cores until there are
+ * millions. */
 static ImkOctbscanStrategy
 choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 {
@@ -383,7 +360,7 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   *s = (ImkOctbscan){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
-      .config = *config,
+      .config = imk_octbscan_without_pointers (config),
       .params = params_of (config),
       .depth_step = depth_step_of (config),
   };
@@ -398,14 +375,12 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   if (s->is_live)
     memcpy (s->live, config->live_dispersion,
         2 * config->n_cameras * sizeof (*s->live));
-  s->config.live_dispersion = NULL;
-  s->config.cameras = NULL;
-  s->config.background = s->config.pattern = NULL;
-  s->config.scan_curve = s->config.window_values = NULL;
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
     *self = s;
-  else
-    free (s);
+    return status;
+  }
+  imk_octbscan_lateral_free (s->lateral);
+  free (s);
   return status;
 }
 
@@ -560,22 +535,18 @@ imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
   return self->backend->process (self->state, jobs, n_jobs, stream, error);
 }
 
-/* Pixels without an A-scan are 0; they say nothing about the others. */
+/* Pixels without an A-scan are 0; they say nothing about the others.
+ * @lit: room for @n */
 static void
-find_lit_range (const float *intensity, size_t n,
+find_lit_range (const float *intensity, size_t n, float *lit,
     const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
 {
-  float *lit = malloc (n * sizeof (*lit) + 1);
-  ImkOctbscanPicture picture = {
-      .intensity = lit ? lit : intensity, .n_ascans = 1};
-  size_t n_lit = 0;
+  ImkOctbscanPicture picture = {.intensity = lit, .n_ascans = 1};
 
-  for (size_t i = 0; lit && i < n; i++)
+  for (size_t i = 0; i < n; i++)
     if (intensity[i] > 0)
-      lit[n_lit++] = intensity[i];
-  picture.n_depths = (uint32_t) (lit ? n_lit : n);
+      lit[picture.n_depths++] = intensity[i];
   imk_octbscan_picture_range (&picture, params, counts, ends);
-  free (lit);
 }
 
 /* As rows of intensities, which need no turning. */
@@ -598,7 +569,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
     return IMK_ERROR_CONFIG;
   params = params_of (config);
   counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
-  intensity = malloc (n * sizeof (*intensity) + 1);
+  intensity = malloc (2 * n * sizeof (*intensity) + 1);
   status = imk_octbscan_check_range (config, error);
   if (status == IMK_OK)
     status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
@@ -619,7 +590,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
           (const uint8_t *) in->data + y * in->stride,
           in->width * sizeof (*intensity));
     picture.intensity = intensity;
-    find_lit_range (intensity, n, &params, counts, found);
+    find_lit_range (intensity, n, intensity + n, &params, counts, found);
     imk_octbscan_picture_write (
         &picture, db, found[db ? 0 : 2], found[db ? 1 : 3], out, pool, 1);
     if (ends)
@@ -644,5 +615,6 @@ imk_octbscan_free (ImkOctbscan *self)
     return;
   self->backend->destroy (self->state);
   imk_octbscan_chain_free (self->chain);
+  imk_octbscan_lateral_free (self->lateral);
   free (self);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sample.h"
+
 /* Of the pixels, in which a white frame may lack a measurement. */
 #define MAX_UNMEASURED 0.5
 
@@ -16,15 +18,6 @@ imk_photostereo_frames_clear (ImkPhotostereoFrames *f)
   free (f->dark);
   free (f->white);
   free (f->mask);
-}
-
-static uint32_t
-sample_at (const ImkImage *image, uint32_t x, uint32_t y, uint32_t channel)
-{
-  const uint8_t *row = (const uint8_t *) image->data + y * image->stride;
-  size_t i = (size_t) x * image->channels + channel;
-
-  return image->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
 }
 
 static float
@@ -54,11 +47,11 @@ calibration_at (const ImkPhotostereoPlan *p, const ImkImage *image, uint32_t x,
   if (image->height > p->height) /* all bands */
     y += plane * p->height;
   if (!p->interpolate)
-    return value_of (p, sample_at (image, x, y, p->colours[plane]));
+    return value_of (p, imk_sample_get_uint (image, x, y, p->colours[plane]));
   for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < p->height; v++)
     for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < p->width; u++)
       if (p->site[2 * (v & 1) + (u & 1)] == plane) {
-        sum += value_of (p, sample_at (image, u, v, 0));
+        sum += value_of (p, imk_sample_get_uint (image, u, v, 0));
         n++;
       }
   return n ? sum / (float) n : 0;

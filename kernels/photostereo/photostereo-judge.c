@@ -145,8 +145,8 @@ grey_of (const ImkPhotostereoProbes *self, const ImkPhotostereoPlan *p,
   uint32_t x = self->xs[k], y = self->ys[k];
   uint32_t colour = is_mosaic ? colour_of (p, x, y) : plane;
   uint32_t from = p->interpolate ? colour : plane; /* calibration */
-  uint32_t sample = (uint32_t) imk_sample_get (
-      frame, x, y, is_mosaic ? 0 : p->colours[plane]);
+  uint32_t sample =
+      imk_sample_get_uint (frame, x, y, is_mosaic ? 0 : p->colours[plane]);
   float value = self->table ? self->table[sample] : (float) sample * p->unit;
 
   if (sample >= p->saturation)

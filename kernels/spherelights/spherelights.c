@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/sample.h"
 
 enum { MAX_SIZE = 65535 };
 
@@ -171,15 +172,6 @@ imk_spherelights_new (
  * One picture. */
 
 static float
-sample_at (const ImkImage *in, uint32_t x, uint32_t y, uint32_t channel)
-{
-  const uint8_t *row = (const uint8_t *) in->data + y * in->stride;
-  size_t at = (size_t) x * in->channels + channel;
-
-  return in->type == IMK_TYPE_U8 ? row[at] : ((const uint16_t *) row)[at];
-}
-
-static float
 luma_of (const float colours[3])
 {
   return 0.299f * colours[0] + 0.587f * colours[1] + 0.114f * colours[2];
@@ -207,7 +199,7 @@ read_luma (ImkSpherelights *s, const ImkImage *in)
       float samples[3], light[3], luma;
 
       for (int i = 0; i < 3; i++) {
-        samples[i] = sample_at (in, x, y, c->colours[i]);
+        samples[i] = (float) imk_sample_get_uint (in, x, y, c->colours[i]);
         light[i] = s->linear ? s->linear[(uint32_t) samples[i]] : samples[i];
       }
       luma = luma_of (light);
@@ -373,17 +365,6 @@ imk_spherelights_n_added (const ImkSpherelights *self)
 }
 
 void
-imk_spherelights_reset (ImkSpherelights *self)
-{
-  self->n_added = 0;
-  self->n_points = 0;
-  if (self->largest)
-    memset (self->largest, 0,
-        (size_t) self->config.width * self->config.height *
-            sizeof (*self->largest));
-}
-
-void
 imk_spherelights_free (ImkSpherelights *self)
 {
   if (!self)
@@ -417,7 +398,7 @@ imk_spherelights_fit (const ImkImage *mask, ImkSphere *sphere, ImkError *error)
         imk_type_name (mask->type));
   for (uint32_t y = 0; y < mask->height; y++)
     for (uint32_t x = 0; x < mask->width; x++)
-      if (sample_at (mask, x, y, 0) > 0) {
+      if (imk_sample_get_uint (mask, x, y, 0) > 0) {
         n++;
         x_sum += x;
         y_sum += y;
@@ -428,7 +409,8 @@ imk_spherelights_fit (const ImkImage *mask, ImkSphere *sphere, ImkError *error)
   s = (ImkSphere){x_sum / n, y_sum / n, sqrt (n / M_PI)};
   for (uint32_t y = 0; y < mask->height; y++)
     for (uint32_t x = 0; x < mask->width; x++)
-      outside += sample_at (mask, x, y, 0) > 0 && !is_inside (&s, x, y);
+      outside +=
+          imk_sample_get_uint (mask, x, y, 0) > 0 && !is_inside (&s, x, y);
   /* the areas are equal, so as much of the circle is outside of the mask */
   if (outside > MISFIT * n + 1)
     return imk_error_set (error, IMK_ERROR_IMAGE,

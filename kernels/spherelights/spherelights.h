@@ -114,9 +114,6 @@ IMK_API ImkStatus imk_spherelights_finish (ImkSpherelights *self,
 IMK_API bool imk_spherelights_is_same (
     const ImkSpherelight *a, const ImkSpherelight *b);
 
-/* Forgets the pictures. */
-IMK_API void imk_spherelights_reset (ImkSpherelights *self);
-
 /* @self may be NULL. */
 IMK_API void imk_spherelights_free (ImkSpherelights *self);
 

@@ -273,32 +273,6 @@ TEST (bad_pictures_and_configs_are_refused,
       IMK_ERROR_CONFIG, "radius nan");
 }
 
-TEST (reset_begins_another_set, "reset begins another set")
-{
-  double l[3];
-  test_autoptr (ImkSpherelights) s = NULL;
-  ImkSpherelight light;
-  ImkSphere found;
-  ImkSpherelightsConfig c;
-
-  for (int i = 0; i < 2; i++) {
-    test_auto (TestImage) t;
-
-    direction_of (90 * i, 40, l);
-    t = render (l, 3, IMK_TYPE_U8, 1);
-    c = config_of (&t, NULL);
-    if (!s)
-      test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
-    imk_spherelights_reset (s);
-    test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
-  }
-  test_check (imk_spherelights_n_added (s) == 1, "%u pictures",
-      imk_spherelights_n_added (s));
-  test_ok (imk_spherelights_finish (s, &light, &found, test_new_error ()));
-  test_check (
-      angle (l, light.direction) < 1, "off by %g", angle (l, light.direction));
-}
-
 /* A set of pictures of which the last has no lamp (a room, or noise), or two.
  * Returns: of imk_spherelights_finish () */
 static ImkStatus

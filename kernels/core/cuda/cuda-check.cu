@@ -84,3 +84,15 @@ imk_cuda_launched (
     status = imk_cuda_check (error, cudaStreamSynchronize (stream), call);
   return status;
 }
+
+ImkStatus
+imk_cuda_read (void *to, const void *from, size_t size, cudaStream_t stream,
+    ImkError *error)
+{
+  ImkStatus status = IMK_CUDA (
+      error, cudaMemcpyAsync (to, from, size, cudaMemcpyDeviceToHost, stream));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+  return status;
+}

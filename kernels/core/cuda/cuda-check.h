@@ -26,6 +26,9 @@ ImkStatus imk_cuda_check (
     ImkError *error, cudaError_t result, const char *call);
 ImkStatus imk_cuda_launched (
     ImkStatus status, cudaStream_t stream, const char *call, ImkError *error);
+/* @size bytes of the device to @to, after the work of @stream. Waits. */
+ImkStatus imk_cuda_read (void *to, const void *from, size_t size,
+    cudaStream_t stream, ImkError *error);
 bool imk_cuda_should_fail (void);
 unsigned long imk_cuda_inject_failure (unsigned long nth, bool forever);
 }

@@ -5,83 +5,33 @@
 typedef ImkNormalintegrateCpu Cpu;
 typedef ImkNormalintegrateRun Run;
 
-/* The row of the answer for row @y. */
-static inline const float *
-answer_row (const Run *run, uint32_t y, bool in_order)
-{
-  const Cpu *cpu = run->cpu;
-
-  if (in_order)
-    return run->system->answer + (size_t) y * cpu->plan.width;
-  return imk_normalintegrate_real_row (
-      cpu, imk_normalintegrate_place_of (y, cpu->plan.height));
-}
-
-/* Where column @x is in a row of the answer. */
-static inline uint32_t
-answer_place (const Cpu *cpu, uint32_t x, bool in_order)
-{
-  return in_order ? x : imk_normalintegrate_place_of (x, cpu->plan.width);
-}
-
-/* Inlined with each order, as are turns: no decision by pixel. */
-static inline void
-dot (const Run *run, uint32_t first, uint32_t end, bool in_order)
-{
-  const Cpu *cpu = run->cpu;
-  uint32_t width = cpu->plan.width;
-
-  for (uint32_t y = first; y < end; y++) {
-    const float *answer = answer_row (run, y, in_order);
-    const float *r = cpu->r + (size_t) y * width;
-    double sum = 0;
-
-    for (uint32_t x = 0; x < width; x++)
-      sum += (double) r[x] * answer[answer_place (cpu, x, in_order)];
-    cpu->sums[y] = sum;
-  }
-}
-
 static void
 dot_rows (void *data, uint32_t first, uint32_t end)
 {
   const Run *run = data;
-
-  if (run->system->answer)
-    dot (run, first, end, true);
-  else
-    dot (run, first, end, false);
-}
-
-/* The next direction: the answer + beta * the last one. */
-static inline void
-turn (const Run *run, uint32_t first, uint32_t end, bool in_order)
-{
-  const Cpu *cpu = run->cpu;
-  uint32_t width = cpu->plan.width;
+  size_t width = run->cpu->plan.width;
 
   for (uint32_t y = first; y < end; y++) {
-    const float *answer = answer_row (run, y, in_order);
-    float *p = cpu->p + (size_t) y * width;
+    double sum = 0;
 
-    for (uint32_t x = 0; x < width; x++) {
-      float a = answer[answer_place (cpu, x, in_order)];
-
-      /* before the first direction, p holds something else */
-      p[x] = run->beta != 0 ? a + run->beta * p[x] : a;
-    }
+    for (size_t at = y * width; at < (y + 1) * width; at++)
+      sum += (double) run->cpu->r[at] * run->system->answer[at];
+    run->cpu->sums[y] = sum;
   }
 }
 
+/* The next direction: the answer + beta * the last one. */
 static void
 turn_rows (void *data, uint32_t first, uint32_t end)
 {
   const Run *run = data;
+  const float *answer = run->system->answer;
+  float *p = run->cpu->p;
+  size_t width = run->cpu->plan.width;
 
-  if (run->system->answer)
-    turn (run, first, end, true);
-  else
-    turn (run, first, end, false);
+  /* before the first direction, p holds something else */
+  for (size_t at = first * width; at < end * width; at++)
+    p[at] = run->beta != 0 ? answer[at] + run->beta * p[at] : answer[at];
 }
 
 static void
@@ -108,12 +58,6 @@ imk_normalintegrate_precondition (
   return imk_normalintegrate_add_sums (run->cpu);
 }
 
-void
-imk_normalintegrate_turn (Run *run)
-{
-  imk_normalintegrate_for_rows (run, turn_rows);
-}
-
 uint32_t
 imk_normalintegrate_descend (
     Run *run, double *now, double enough, uint32_t most)
@@ -124,7 +68,7 @@ imk_normalintegrate_descend (
   while (*now > enough && n < most) {
     double curvature, before = *now;
 
-    imk_normalintegrate_turn (run);
+    imk_normalintegrate_for_rows (run, turn_rows);
     n++;
     imk_normalintegrate_for_rows (run, system->apply_rows);
     curvature = imk_normalintegrate_add_sums (run->cpu);

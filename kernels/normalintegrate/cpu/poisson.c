@@ -112,6 +112,26 @@ solve_rows (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* The answer, in cpu->q, which A p needs only later. */
+static void
+answer_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+  uint32_t width = cpu->plan.width;
+
+  for (uint32_t y = first; y < end; y++) {
+    const float *from = imk_normalintegrate_real_row (
+        cpu, imk_normalintegrate_place_of (y, cpu->plan.height));
+    float *to = cpu->q + (size_t) y * width;
+
+    for (uint32_t x = 0; x < (width + 1) / 2; x++)
+      to[2 * x] = from[x];
+    for (uint32_t x = (width + 1) / 2; x < width; x++)
+      to[2 * (width - x) - 1] = from[x];
+  }
+}
+
 static void
 precondition (Run *run)
 {
@@ -121,6 +141,7 @@ precondition (Run *run)
   imk_parallel_for (run->cpu->plan.n_threads, run->cpu->plan.height / 2 + 1,
       IMK_NORMALINTEGRATE_GRAIN, solve_rows, run);
   imk_normalintegrate_transform_back (run);
+  imk_normalintegrate_for_rows (run, answer_rows);
 }
 
 /* q = A p, and the sum of p q. */
@@ -148,8 +169,9 @@ apply_rows (void *data, uint32_t first, uint32_t end)
 static void
 solve (Run *run, ImkNormalintegrateSummary *summary)
 {
-  static const ImkNormalintegrateSystem system = {
-      .apply_rows = apply_rows, .precondition = precondition};
+  const ImkNormalintegrateSystem system = {.apply_rows = apply_rows,
+      .precondition = precondition,
+      .answer = run->cpu->q};
   double tolerance = run->params->tolerance, first, now;
   size_t size = summary->n_pixels * sizeof (float);
 
@@ -157,8 +179,7 @@ solve (Run *run, ImkNormalintegrateSummary *summary)
   memset (run->cpu->z, 0, size);
   first = now = imk_normalintegrate_precondition (run, &system);
   if (summary->n_valid == summary->n_pixels && now > 0) {
-    imk_normalintegrate_turn (run);
-    memcpy (run->cpu->z, run->cpu->p, size);
+    memcpy (run->cpu->z, run->cpu->q, size);
     summary->n_iterations = 1;
     return;
   }

@@ -23,7 +23,8 @@ typedef struct ImkNormalintegrateCpu {
   float *real;                         /* [height][real_pitch] */
   ImkNormalintegrateComplex *spectrum; /* [height][spectrum_pitch] */
   /* of conjugate gradients, [height][width]: heights, residual, direction,
-   * A direction; normals before; a second spectrum instead of the last two */
+   * A direction or the answer of poisson; normals before; a second spectrum
+   * instead of the last two */
   float *z, *r, *p, *q;
   struct ImkNormalintegrateWeighted *weighted; /* NULL before the first map
                                                 * of the method bilateral */
@@ -38,7 +39,7 @@ struct ImkNormalintegrateRun;
 typedef struct ImkNormalintegrateSystem {
   ImkBandFunc apply_rows; /* q = A p, and the sums of p q */
   void (*precondition) (struct ImkNormalintegrateRun *run); /* r -> answer */
-  const float *answer; /* [height][width]; NULL: in the order of transforms */
+  const float *answer; /* [height][width] */
 } ImkNormalintegrateSystem;
 
 /* One call of process () and the arguments of its passes. */
@@ -62,14 +63,14 @@ imk_normalintegrate_real_row (const ImkNormalintegrateCpu *cpu, uint32_t y)
 }
 
 void imk_normalintegrate_for_rows (
-    const ImkNormalintegrateRun *run, ImkBandFunc func);
+    ImkNormalintegrateRun *run, ImkBandFunc func);
 
 /* Returns: the sum of cpu->sums */
 double imk_normalintegrate_add_sums (const ImkNormalintegrateCpu *cpu);
 
 /* Between real and run->spectrum; the way back multiplies by width height. */
-void imk_normalintegrate_transform (const ImkNormalintegrateRun *run);
-void imk_normalintegrate_transform_back (const ImkNormalintegrateRun *run);
+void imk_normalintegrate_transform (ImkNormalintegrateRun *run);
+void imk_normalintegrate_transform_back (ImkNormalintegrateRun *run);
 
 /* Returns: 1 / (width height) */
 float imk_normalintegrate_transform_scale (const ImkNormalintegrateCpu *cpu);
@@ -77,9 +78,6 @@ float imk_normalintegrate_transform_scale (const ImkNormalintegrateCpu *cpu);
 /* The first answer of @system from cpu->r. Returns: their product */
 double imk_normalintegrate_precondition (
     ImkNormalintegrateRun *run, const ImkNormalintegrateSystem *system);
-
-/* cpu->p: the next direction, which the answer alone is at first. */
-void imk_normalintegrate_turn (ImkNormalintegrateRun *run);
 
 /* Conjugate gradients from cpu->z, cpu->r and the first answer on, until @now
  * is at most @enough, or for @most steps.

@@ -8,10 +8,10 @@ typedef ImkNormalintegrateCpu Cpu;
 typedef ImkNormalintegrateRun Run;
 
 void
-imk_normalintegrate_for_rows (const Run *run, ImkBandFunc func)
+imk_normalintegrate_for_rows (Run *run, ImkBandFunc func)
 {
   imk_parallel_for (run->cpu->plan.n_threads, run->cpu->plan.height,
-      IMK_NORMALINTEGRATE_GRAIN, func, (void *) run);
+      IMK_NORMALINTEGRATE_GRAIN, func, run);
 }
 
 double
@@ -55,51 +55,46 @@ transform_rows_back (void *data, uint32_t first, uint32_t end)
       run->failed = true;
 }
 
+/* The columns of @run->spectrum. */
+typedef struct Columns {
+  Run *run;
+  ImkFft *plan;
+} Columns;
+
 static void
 transform_columns (void *data, uint32_t first, uint32_t end)
 {
-  Run *run = data;
+  const Columns *c = data;
 
   for (uint32_t i = first; i < end; i++) {
-    Complex *at = run->spectrum + (size_t) i * IMK_NORMALINTEGRATE_COLUMNS;
+    Complex *at = c->run->spectrum + (size_t) i * IMK_NORMALINTEGRATE_COLUMNS;
 
-    if (imk_fft_execute (run->cpu->column_forward, at, at, NULL) != IMK_OK)
-      run->failed = true;
+    if (imk_fft_execute (c->plan, at, at, NULL) != IMK_OK)
+      c->run->failed = true;
   }
 }
 
 static void
-transform_columns_back (void *data, uint32_t first, uint32_t end)
+for_columns (Run *run, ImkFft *plan)
 {
-  Run *run = data;
+  Columns columns = {run, plan};
 
-  for (uint32_t i = first; i < end; i++) {
-    Complex *at = run->spectrum + (size_t) i * IMK_NORMALINTEGRATE_COLUMNS;
-
-    if (imk_fft_execute (run->cpu->column_backward, at, at, NULL) != IMK_OK)
-      run->failed = true;
-  }
-}
-
-static void
-for_columns (const Run *run, ImkBandFunc func)
-{
   imk_parallel_for (run->cpu->plan.n_threads,
       (uint32_t) (run->cpu->spectrum_pitch / IMK_NORMALINTEGRATE_COLUMNS), 1,
-      func, (void *) run);
+      transform_columns, &columns);
 }
 
 void
-imk_normalintegrate_transform (const Run *run)
+imk_normalintegrate_transform (Run *run)
 {
   imk_normalintegrate_for_rows (run, transform_rows);
-  for_columns (run, transform_columns);
+  for_columns (run, run->cpu->column_forward);
 }
 
 void
-imk_normalintegrate_transform_back (const Run *run)
+imk_normalintegrate_transform_back (Run *run)
 {
-  for_columns (run, transform_columns_back);
+  for_columns (run, run->cpu->column_backward);
   imk_normalintegrate_for_rows (run, transform_rows_back);
 }
 

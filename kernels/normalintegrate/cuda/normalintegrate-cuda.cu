@@ -458,25 +458,17 @@ transform_back (Cuda *s, ImkError *error)
 static ImkStatus
 look (Cuda *s, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status =
-      IMK_CUDA (error, cudaMemcpyAsync (s->host_progress, s->arguments.progress,
-                           sizeof (Progress), cudaMemcpyDeviceToHost, stream));
-
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  return status;
+  return imk_cuda_read (s->host_progress, s->arguments.progress,
+      sizeof (Progress), stream, error);
 }
 
 /* Waits. @sum: (out): of all blocks */
 static ImkStatus
 read_sum (Cuda *s, double *sum, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemcpyAsync (s->host_sums, s->arguments.sums,
-                 BLOCKS * sizeof (double), cudaMemcpyDeviceToHost, stream));
+  ImkStatus status = imk_cuda_read (
+      s->host_sums, s->arguments.sums, BLOCKS * sizeof (double), stream, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
   *sum = 0;
   for (int i = 0; i < BLOCKS; i++)
     *sum += s->host_sums[i];
@@ -687,11 +679,8 @@ cuda_find_range (void *state, const ImkNormalintegrateScale *scale,
   ImkStatus status = IMK_CUDA_LAUNCH (error, all, find_range, a, *scale);
 
   if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMemcpyAsync (s->host_ranges, a.ranges,
-                   BLOCKS * sizeof (float2), cudaMemcpyDeviceToHost, on));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (on));
+    status = imk_cuda_read (
+        s->host_ranges, a.ranges, BLOCKS * sizeof (float2), on, error);
   *range = {INFINITY, -INFINITY};
   for (int i = 0; i < BLOCKS && status == IMK_OK; i++) {
     range->lowest = fminf (range->lowest, s->host_ranges[i].x);
@@ -714,10 +703,7 @@ gather_all (const Arguments &a, uint32_t *there, const uint32_t *at, uint32_t n,
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, some, gather_heights, a, there, n, found);
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemcpyAsync (z, found, n * sizeof (*z),
-                                  cudaMemcpyDeviceToHost, on));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (on));
+    status = imk_cuda_read (z, found, n * sizeof (*z), on, error);
   return status;
 }
 

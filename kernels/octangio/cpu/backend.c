@@ -269,22 +269,18 @@ add_depths (const float *from, uint32_t n, uint32_t window, float *to)
   }
 }
 
+/* @work: [D] */
 static void
-add_mean (Cpu *s, uint32_t a)
+add_mean (Cpu *s, uint32_t a, float *work)
 {
   const ImkOctangioConfig *c = &s->plan.config;
   float *mean = s->mean + (size_t) a * c->n_depths;
 
   memset (mean, 0, c->n_depths * sizeof (*mean));
   for (uint32_t r = 0; r < c->n_repeats; r++) {
-    const float *v = row_of (s, r, a);
-
-    for (uint32_t z = 0; z < c->n_depths; z++) {
-      float x = v[2 * z], y = v[2 * z + 1];
-      bool is_number = fabsf (x) <= LARGEST && fabsf (y) <= LARGEST;
-
-      mean[z] += is_number ? (x * x + y * y) / c->n_repeats : 0;
-    }
+    load_powers (s, r, a, work);
+    for (uint32_t z = 0; z < c->n_depths; z++)
+      mean[z] += work[z] / c->n_repeats;
   }
 }
 
@@ -301,7 +297,7 @@ pairs_of (Cpu *s, uint32_t a)
   float *p = work, *q = p + n, *re = q + n, *im = re + n, *energy = im + n;
 
   memset (re, 0, 3 * (size_t) n * sizeof (*re));
-  add_mean (s, a);
+  add_mean (s, a, p);
   for (uint32_t k = 0; k < n_pairs; k++) {
     uint32_t repeat[2], ascan[2];
     float turn[2] = {1, 0};
@@ -369,7 +365,7 @@ bands_of (Cpu *s, uint32_t a)
   float share = 1.0f / (float) (c->n_bands * (c->n_repeats - 1));
 
   memset (result, 0, n * sizeof (*result));
-  add_mean (s, a);
+  add_mean (s, a, x);
   for (uint32_t band = 0; band < c->n_bands; band++)
     for (uint32_t r = 0; r < c->n_repeats; r++) {
       move_band (

@@ -248,11 +248,8 @@ cuda_find_brightest (void *state, uint32_t first, uint32_t *depths,
       IMK_CUDA_LAUNCH (error, launch, look_for_brightest, a, first);
 
   if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaMemcpyAsync (depths, a.brightest, a.n_ascans * sizeof (*depths),
-            cudaMemcpyDeviceToHost, (cudaStream_t) stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize ((cudaStream_t) stream));
+    status = imk_cuda_read (depths, a.brightest, a.n_ascans * sizeof (*depths),
+        (cudaStream_t) stream, error);
   return status;
 }
 

@@ -10,8 +10,7 @@
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/cpu/fft.h"
 #include "octbscan/cpu/finish.h"
-#include "octbscan/cpu/pool.h"
-#include "octbscan/octbscan-track.h"
+#include "octbscan/octbscan-rows.h"
 
 enum {
   N_LANES = IMK_OCTBSCAN_N_LANES,
@@ -28,26 +27,24 @@ typedef struct Scratch {
 } Scratch;
 
 typedef struct Cpu {
-  const ImkOctbscanLoops *loops;
-  ImkOctbscanConfig config; /* without its pointers */
+  ImkOctbscanFinish *finish;
+  const ImkOctbscanConfig *config; /* of finish */
   ImkOctbscanParams params;
-  uint32_t n_depths, n_blocks; /* maximum blocks of a camera */
-  ImkOctbscanFft *fft;         /* NULL if operators is set */
+  uint32_t n_blocks;   /* maximum blocks of a camera */
+  ImkOctbscanFft *fft; /* NULL if operators is set */
   float *operators;
   double *followed;                              /* [C][N] running means */
   uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* B-scans so far */
   float *high, *low; /* [C][N] means in two parts; constant for FILE and NONE */
   size_t fft_size;   /* bytes */
   ImkOctbscanPool *pool;
-  ImkOctbscanFinish *finish;
 } Cpu;
 
 /* One job at work. */
 typedef struct Work {
   Cpu *cpu;
   const ImkOctbscanJob *job;
-  float *z;        /* [H][n_depths] complex, or NULL */
-  uint8_t *is_bad; /* [H], or NULL: none is */
+  uint8_t *is_bad; /* [H] of finish, or NULL: none is */
   uint32_t n_bad[IMK_OCTBSCAN_MAX_CAMERAS];
   atomic_int status;
   ImkError error; /* of the first failure */
@@ -66,9 +63,10 @@ round_up (size_t n)
 static size_t
 scratch_floats (const Cpu *cpu)
 {
-  size_t n = cpu->config.width;
+  size_t n = cpu->config->width;
 
-  return round_up (N_LANES * n) + round_up (2 * N_LANES * cpu->n_depths) +
+  return round_up (N_LANES * n) +
+         round_up (2 * N_LANES * cpu->finish->n_depths) +
          round_up (cpu->fft_size / 4) + round_up (2 * (n + 1)) +
          2 * round_up (n);
 }
@@ -76,11 +74,11 @@ scratch_floats (const Cpu *cpu)
 static Scratch
 cut (const Cpu *cpu, void *block)
 {
-  size_t n = cpu->config.width;
+  size_t n = cpu->config->width;
   Scratch s = {.samples = block};
 
   s.complex = s.samples + round_up (N_LANES * n);
-  s.fft = s.complex + round_up (2 * N_LANES * cpu->n_depths);
+  s.fft = s.complex + round_up (2 * N_LANES * cpu->finish->n_depths);
   s.sums = (double *) (s.fft + round_up (cpu->fft_size / 4));
   s.high = (float *) s.sums + round_up (2 * (n + 1));
   s.low = s.high + round_up (n);
@@ -96,22 +94,13 @@ row_of (const ImkImage *image, uint32_t row)
   return (const uint8_t *) image->data + image->stride * row;
 }
 
-/* The first row of @camera; its rows are C apart. */
-static uint32_t
-first_row (const Work *w, uint32_t camera)
+static ImkOctbscanRows
+rows_of (const Work *w, uint32_t camera)
 {
-  uint32_t n = w->cpu->config.n_cameras;
+  const ImkOctbscanConfig *c = w->cpu->config;
 
-  return (camera + n - w->job->first_camera % n) % n;
-}
-
-static uint32_t
-count_rows (const Work *w, uint32_t camera)
-{
-  uint32_t first = first_row (w, camera), height = w->cpu->config.height;
-
-  return first < height ? (height - first - 1) / w->cpu->config.n_cameras + 1
-                        : 0;
+  return imk_octbscan_rows_of (
+      camera, c->n_cameras, w->job->first_camera, c->height);
 }
 
 /* ------------------------------------------------------------------------
@@ -122,28 +111,26 @@ static void
 sound_band (void *data, uint32_t first, uint32_t end)
 {
   const Work *w = data;
-  const ImkOctbscanLoops *loops = w->cpu->loops;
+  const ImkOctbscanLoops *loops = w->cpu->finish->loops;
 
   for (uint32_t row = first; row < end; row++)
     w->is_bad[row] = !loops->is_sound (
         (const float *) (const void *) row_of (w->job->in, row),
-        w->cpu->config.width);
+        w->cpu->config->width);
 }
 
 static void
 find_bad (Work *w)
 {
-  const ImkOctbscanConfig *c = &w->cpu->config;
+  const ImkOctbscanConfig *c = w->cpu->config;
   uint32_t n_bad = 0;
 
   if (w->is_bad)
     imk_parallel_for (c->n_threads, c->height, 16, sound_band, w);
   for (uint32_t row = 0; w->is_bad && row < c->height; row++) {
-    uint32_t camera =
-        (row + w->job->first_camera % c->n_cameras) % c->n_cameras;
-
     n_bad += w->is_bad[row];
-    w->n_bad[camera] += w->is_bad[row];
+    w->n_bad[imk_octbscan_camera_of (
+        row, c->n_cameras, w->job->first_camera)] += w->is_bad[row];
   }
   if (w->job->n_bad)
     *w->job->n_bad = n_bad;
@@ -157,7 +144,7 @@ static void
 follow (Cpu *cpu, uint32_t camera, uint32_t first, uint32_t n,
     const double *sums, uint32_t n_rows)
 {
-  const ImkOctbscanConfig *c = &cpu->config;
+  const ImkOctbscanConfig *c = cpu->config;
   size_t at = (size_t) camera * c->width + first;
   uint32_t seen = cpu->n_followed[camera] + 1;
   uint32_t share = seen < c->background_bscans ? seen : c->background_bscans;
@@ -183,21 +170,21 @@ mean_columns (const Work *w, uint32_t camera, uint32_t first, uint32_t n)
   Cpu *cpu = w->cpu;
   const ImkImage *in = w->job->in;
   size_t offset = first * imk_type_size (in->type);
-  uint32_t n_rows = count_rows (w, camera), row = first_row (w, camera);
+  ImkOctbscanRows rows = rows_of (w, camera);
   double sums[SUM_COLUMNS] = {0};
 
-  for (uint32_t i = 0; i < n_rows; i++, row += cpu->config.n_cameras)
+  for (uint32_t i = 0, row = rows.first; i < rows.n; i++, row += rows.step)
     if (!w->is_bad || !w->is_bad[row])
-      cpu->loops->sum[in->type](row_of (in, row) + offset, n, sums);
-  if (n_rows > w->n_bad[camera])
-    follow (cpu, camera, first, n, sums, n_rows - w->n_bad[camera]);
+      cpu->finish->loops->sum[in->type](row_of (in, row) + offset, n, sums);
+  if (rows.n > w->n_bad[camera])
+    follow (cpu, camera, first, n, sums, rows.n - w->n_bad[camera]);
 }
 
 static void
 mean_band (void *data, uint32_t first, uint32_t end)
 {
   const Work *w = data;
-  uint32_t width = w->cpu->config.width;
+  uint32_t width = w->cpu->config->width;
   uint32_t a_row = imk_div_up (width, SUM_COLUMNS);
 
   for (uint32_t i = first; i < end; i++) {
@@ -212,14 +199,14 @@ static void
 find_means (Work *w)
 {
   Cpu *cpu = w->cpu;
-  const ImkOctbscanConfig *c = &cpu->config;
+  const ImkOctbscanConfig *c = cpu->config;
 
   if (c->background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN && !cpu->followed)
     return;
   imk_parallel_for (c->n_threads,
       c->n_cameras * imk_div_up (c->width, SUM_COLUMNS), 1, mean_band, w);
   for (uint32_t i = 0; i < c->n_cameras; i++)
-    if (count_rows (w, i) > w->n_bad[i] && cpu->n_followed[i] < UINT32_MAX)
+    if (rows_of (w, i).n > w->n_bad[i] && cpu->n_followed[i] < UINT32_MAX)
       cpu->n_followed[i]++;
 }
 
@@ -238,13 +225,13 @@ fail (Work *w, ImkStatus status, const ImkError *error)
 static void
 apply_operator (const Cpu *cpu, const ImkOctbscanBlock *block, const Scratch *s)
 {
-  size_t n = cpu->n_depths, size = 2 * n * cpu->config.width;
+  size_t n = cpu->finish->n_depths, size = 2 * n * cpu->config->width;
   float *z[N_LANES];
 
   for (uint32_t l = 0; l < block->n; l++)
     z[l] = block->complex[l] ? block->complex[l] : s->complex + 2 * n * l;
-  cpu->loops->apply (cpu->operators + size * block->camera, cpu->n_depths,
-      cpu->config.width, block->samples, block->n, z);
+  cpu->finish->loops->apply (cpu->operators + size * block->camera,
+      cpu->finish->n_depths, cpu->config->width, block->samples, block->n, z);
   for (uint32_t l = 0; l < block->n; l++)
     if (block->intensity[l])
       for (uint32_t i = 0; i < n; i++)
@@ -255,13 +242,13 @@ apply_operator (const Cpu *cpu, const ImkOctbscanBlock *block, const Scratch *s)
 /* The other spectrum of the transform leaves a rounding error in a spectrum of
  * zeros. */
 static void
-blacken (
-    const Work *w, uint32_t camera, uint32_t i0, const ImkOctbscanBlock *block)
+blacken (const Work *w, const ImkOctbscanRows *rows, uint32_t i0,
+    const ImkOctbscanBlock *block)
 {
-  size_t size = w->cpu->n_depths * sizeof (float);
+  size_t size = w->cpu->finish->n_depths * sizeof (float);
 
   for (uint32_t l = 0; l < block->n; l++) {
-    uint32_t row = first_row (w, camera) + (i0 + l) * w->cpu->config.n_cameras;
+    uint32_t row = rows->first + (i0 + l) * rows->step;
 
     if (w->is_bad[row] && block->complex[l])
       memset (block->complex[l], 0, 2 * size);
@@ -275,16 +262,18 @@ static void
 run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
 {
   Cpu *cpu = w->cpu;
+  const ImkOctbscanFinish *finish = cpu->finish;
+  const ImkOctbscanLoops *loops = finish->loops;
   const ImkOctbscanJob *job = w->job;
-  uint32_t width = cpu->config.width;
-  bool rolls = cpu->config.background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING;
-  float *intensity = imk_octbscan_finish_intensity (cpu->finish);
+  ImkOctbscanRows rows = rows_of (w, camera);
+  uint32_t width = cpu->config->width;
+  bool rolls = cpu->config->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING;
   ImkOctbscanBlock block = {.camera = camera, .n = i1 - i0};
   ImkStatus status = IMK_OK;
   ImkError error;
 
   for (uint32_t l = 0; l < block.n; l++) {
-    uint32_t row = first_row (w, camera) + (i0 + l) * cpu->config.n_cameras;
+    uint32_t row = rows.first + (i0 + l) * rows.step;
     float *samples = s->samples + (size_t) l * width;
     size_t mean = (size_t) camera * width;
 
@@ -293,17 +282,17 @@ run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
       memset (samples, 0, width * sizeof (*samples));
     } else {
       if (rolls)
-        cpu->loops->roll[job->in->type](row_of (job->in, row), width,
-            cpu->config.background_reach, s->sums, s->high, s->low);
-      cpu->loops->load[job->in->type](row_of (job->in, row),
+        loops->roll[job->in->type](row_of (job->in, row), width,
+            cpu->config->background_reach, s->sums, s->high, s->low);
+      loops->load[job->in->type](row_of (job->in, row),
           rolls ? s->high : cpu->high + mean, rolls ? s->low : cpu->low + mean,
           width, samples);
     }
-    if (w->z) {
-      block.complex[l] = w->z + 2 * (size_t) row * cpu->n_depths;
+    if (finish->z) {
+      block.complex[l] = finish->z + 2 * (size_t) row * finish->n_depths;
       continue;
     }
-    block.intensity[l] = intensity + (size_t) row * cpu->n_depths;
+    block.intensity[l] = finish->intensity + (size_t) row * finish->n_depths;
     block.complex[l] =
         job->complex ? (float *) row_of (job->complex, row) : NULL;
   }
@@ -314,7 +303,7 @@ run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
   if (status != IMK_OK)
     fail (w, status, &error);
   if (w->is_bad)
-    blacken (w, camera, i0, &block);
+    blacken (w, &rows, i0, &block);
 }
 
 /* The sizes of the blocks of one camera differ by at most one. */
@@ -327,7 +316,7 @@ intensity_band (void *data, uint32_t first, uint32_t end)
 
   for (uint32_t i = first; i < end; i++) {
     uint32_t camera = i / w->cpu->n_blocks, block = i % w->cpu->n_blocks;
-    uint64_t n = count_rows (w, camera);
+    uint64_t n = rows_of (w, camera).n;
     uint32_t i0 = (uint32_t) (n * block / w->cpu->n_blocks);
     uint32_t i1 = (uint32_t) (n * (block + 1) / w->cpu->n_blocks);
 
@@ -368,8 +357,14 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   const ImkOctbscanConfig *c = plan->config;
   size_t n_means = (size_t) c->n_cameras * c->width;
   size_t n_operators = 2 * n_means * plan->n_depths;
-  ImkStatus status = IMK_OK;
+  const ImkOctbscanLoops *loops;
+  ImkStatus status = imk_octbscan_choose_loops (&loops, error);
 
+  if (status == IMK_OK)
+    status = imk_octbscan_finish_new (plan, loops, &cpu->finish, error);
+  if (status != IMK_OK)
+    return status;
+  cpu->config = &cpu->finish->config;
   cpu->high = imk_octbscan_alloc (n_means * sizeof (float));
   cpu->low = imk_octbscan_alloc (n_means * sizeof (float));
   if (follows (c))
@@ -392,9 +387,7 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   if (status == IMK_OK)
     status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
         scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
-  return status != IMK_OK
-             ? status
-             : imk_octbscan_finish_new (plan, cpu->loops, &cpu->finish, error);
+  return status;
 }
 
 static ImkStatus
@@ -408,16 +401,9 @@ cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
   if (!cpu)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
-  cpu->config = *c;
-  cpu->config.cameras = NULL;
-  cpu->config.background = cpu->config.pattern = NULL;
-  cpu->config.scan_curve = cpu->config.window_values = NULL;
   cpu->params = *params;
-  cpu->n_depths = plan->n_depths;
   cpu->n_blocks = imk_div_up (imk_div_up (c->height, c->n_cameras), N_LANES);
-  status = imk_octbscan_choose_loops (&cpu->loops, error);
-  if (status == IMK_OK)
-    status = fill (cpu, plan, error);
+  status = fill (cpu, plan, error);
   if (status == IMK_OK)
     *state = cpu;
   else
@@ -441,7 +427,7 @@ cpu_update (void *state, const ImkOctbscanParams *params, ImkError *error)
 static ImkStatus
 find_z (Work *w, ImkError *error)
 {
-  const ImkOctbscanConfig *c = &w->cpu->config;
+  const ImkOctbscanConfig *c = w->cpu->config;
   ImkStatus status;
 
   find_bad (w);
@@ -457,10 +443,7 @@ find_z (Work *w, ImkError *error)
 static ImkStatus
 process_job (Cpu *cpu, const ImkOctbscanJob *job, ImkError *error)
 {
-  Work w = {.cpu = cpu,
-      .job = job,
-      .z = imk_octbscan_finish_z (cpu->finish),
-      .is_bad = imk_octbscan_finish_bad (cpu->finish)};
+  Work w = {.cpu = cpu, .job = job, .is_bad = cpu->finish->bad};
   ImkStatus status = job->in ? find_z (&w, error) : IMK_OK;
 
   if (status == IMK_OK)
@@ -492,8 +475,9 @@ cpu_get_pattern (void *state, float *pattern, ImkError *error)
 {
   const Cpu *cpu = state;
 
-  memcpy (pattern, imk_octbscan_finish_pattern (cpu->finish),
-      2 * (size_t) cpu->config.n_cameras * cpu->n_depths * sizeof (*pattern));
+  memcpy (pattern, cpu->finish->pattern,
+      2 * (size_t) cpu->config->n_cameras * cpu->finish->n_depths *
+          sizeof (*pattern));
   return IMK_OK;
 }
 
@@ -501,7 +485,7 @@ static ImkStatus
 cpu_get_background (void *state, double *background, ImkError *error)
 {
   const Cpu *cpu = state;
-  size_t n = (size_t) cpu->config.n_cameras * cpu->config.width;
+  size_t n = (size_t) cpu->config->n_cameras * cpu->config->width;
 
   for (size_t i = 0; i < n; i++)
     background[i] = (double) cpu->high[i] + cpu->low[i];

@@ -26,17 +26,22 @@ struct ImkOctbscanFft {
 /* ------------------------------------------------------------------------
  * From spectra to lanes. */
 
-/* @a: N samples; @b: (out): G samples */
+/* @samples: (out): the G samples of the N in @t->a */
 static ImkStatus
-upsample (ImkOctbscanFft *s, float *a, float *b, ImkError *error)
+upsample (
+    ImkOctbscanFft *s, const Scratch *t, const float **samples, ImkError *error)
 {
   const ImkOctbscanChain *c = s->chain;
-  ImkStatus status = imk_fft_execute (s->narrow, a, b, error);
+  ImkStatus status;
 
+  *samples = c->upsamples ? t->b : t->a;
+  if (!c->upsamples)
+    return IMK_OK;
+  status = imk_fft_execute (s->narrow, t->a, t->b, error);
   if (status != IMK_OK)
     return status;
-  s->loops->widen (b, c->widen, c->width, c->n_samples, a);
-  return imk_fft_execute (s->wide, a, b, error);
+  s->loops->widen (t->b, c->widen, c->width, c->n_samples, t->a);
+  return imk_fft_execute (s->wide, t->a, t->b, error);
 }
 
 /* The samples are periodic: the start is repeated after the end. */
@@ -52,7 +57,7 @@ wrap (const ImkOctbscanFft *s, float *lanes)
 /* Resampling is real, so two real spectra are transformed as one complex
  * spectrum. */
 static ImkStatus
-fill_pairs (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
+fill_pairs (ImkOctbscanFft *s, const ImkOctbscanBlock *block, const Scratch *t,
     ImkError *error)
 {
   const ImkOctbscanChain *c = s->chain;
@@ -60,13 +65,10 @@ fill_pairs (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
 
   for (uint32_t l = 0; l < block->n && status == IMK_OK; l += 2) {
     const float *second = block->samples[l + 1 < block->n ? l + 1 : l];
-    const float *from = t->a;
+    const float *from;
 
     s->loops->pack (block->samples[l], second, c->taper, c->width, t->a);
-    if (c->upsamples) {
-      status = upsample (s, t->a, t->b, error);
-      from = t->b;
-    }
+    status = upsample (s, t, &from, error);
     for (uint32_t g = 0; g < c->n_samples; g++)
       memcpy (t->lanes + (size_t) g * N_LANES + l, from + 2 * g, 8);
   }
@@ -75,7 +77,7 @@ fill_pairs (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
 }
 
 static ImkStatus
-fill_turned (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
+fill_turned (ImkOctbscanFft *s, const ImkOctbscanBlock *block, const Scratch *t,
     ImkError *error)
 {
   const ImkOctbscanChain *c = s->chain;
@@ -84,14 +86,11 @@ fill_turned (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
   ImkStatus status = IMK_OK;
 
   for (uint32_t l = 0; l < block->n && status == IMK_OK; l++) {
-    const float *from = t->a;
+    const float *from;
 
     s->loops->turn (
         block->samples[l], band->turn_re, band->turn_im, c->width, t->a);
-    if (c->upsamples) {
-      status = upsample (s, t->a, t->b, error);
-      from = t->b;
-    }
+    status = upsample (s, t, &from, error);
     for (uint32_t g = 0; g < c->n_samples; g++) {
       t->lanes[(size_t) g * N_LANES + l] = from[2 * g];
       im_lanes[(size_t) g * N_LANES + l] = from[2 * g + 1];
@@ -122,29 +121,6 @@ finish_depths (const ImkOctbscanChain *c, FinishFunc finish, const float *bins,
   finish (bins, c->finish + n, c->n_depths - n, to + (size_t) n_floats * n);
 }
 
-static ImkStatus
-run (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
-    ImkError *error)
-{
-  const ImkOctbscanChain *c = s->chain;
-  const ImkOctbscanBand *band = &c->bands[block->camera];
-  ImkStatus status = band->turn_re ? fill_turned (s, block, t, error)
-                                   : fill_pairs (s, block, t, error);
-
-  if (status != IMK_OK)
-    return status;
-  s->loops->band (c, band, t->lanes,
-      band->turn_re ? t->lanes + s->n_lanes : NULL, t->points, s->pitch);
-  for (uint32_t l = 0; l < block->n && status == IMK_OK; l++) {
-    status = imk_fft_execute (s->depths, t->points + l * s->pitch, t->a, error);
-    if (status == IMK_OK && block->intensity[l])
-      finish_depths (c, s->loops->intensity, t->a, 1, block->intensity[l]);
-    if (status == IMK_OK && block->complex[l])
-      finish_depths (c, s->loops->complex, t->a, 2, block->complex[l]);
-  }
-  return status;
-}
-
 size_t
 imk_octbscan_fft_scratch_size (const ImkOctbscanFft *self)
 {
@@ -156,12 +132,29 @@ ImkStatus
 imk_octbscan_fft_run (ImkOctbscanFft *self, const ImkOctbscanBlock *block,
     float *scratch, ImkError *error)
 {
+  const ImkOctbscanChain *c = self->chain;
+  const ImkOctbscanBand *band = &c->bands[block->camera];
   Scratch t = {.a = scratch};
+  ImkStatus status;
 
   t.b = t.a + self->line;
   t.lanes = t.b + self->line;
   t.points = t.lanes + 2 * self->n_lanes;
-  return run (self, block, &t, error);
+  status = band->turn_re ? fill_turned (self, block, &t, error)
+                         : fill_pairs (self, block, &t, error);
+  if (status != IMK_OK)
+    return status;
+  self->loops->band (c, band, t.lanes,
+      band->turn_re ? t.lanes + self->n_lanes : NULL, t.points, self->pitch);
+  for (uint32_t l = 0; l < block->n && status == IMK_OK; l++) {
+    status =
+        imk_fft_execute (self->depths, t.points + l * self->pitch, t.a, error);
+    if (status == IMK_OK && block->intensity[l])
+      finish_depths (c, self->loops->intensity, t.a, 1, block->intensity[l]);
+    if (status == IMK_OK && block->complex[l])
+      finish_depths (c, self->loops->complex, t.a, 2, block->complex[l]);
+  }
+  return status;
 }
 
 /* ------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "octbscan/cpu/bscan.h"
+#include "octbscan/cpu/finish.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ mix_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
   const ImkOctbscanFinish *s = w->self;
-  const ImkOctbscanLateral *l = &s->lateral;
+  const ImkOctbscanLateral *l = s->lateral;
   size_t n = s->n_depths;
 
   for (uint32_t i = first; i < end; i++) {
@@ -46,22 +46,26 @@ mix_band (void *data, uint32_t first, uint32_t end)
 /* ------------------------------------------------------------------------
  * Shift and sum. */
 
+/* @n depths of @size bytes; those that nothing comes to are 0. */
+static void
+shift_depths (uint8_t *v, size_t n, size_t size, int32_t shift)
+{
+  size_t by = (size_t) abs (shift) < n ? (size_t) abs (shift) : n;
+  size_t from = shift > 0 ? 0 : by * size, to = shift > 0 ? by * size : 0;
+
+  memmove (v + to, v + from, (n - by) * size);
+  memset (v + (shift > 0 ? 0 : (n - by) * size), 0, by * size);
+}
+
 static void
 shift_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
-  const ImkOctbscanFinish *s = w->self;
-  size_t n = s->n_depths;
-  size_t by = (size_t) abs (w->shift);
+  size_t n = w->self->n_depths;
 
-  by = by < n ? by : n;
-  for (uint32_t i = first; i < end; i++) {
-    float *v = s->mixed + n * i;
-
-    memmove (v + (w->shift > 0 ? by : 0), v + (w->shift > 0 ? 0 : by),
-        (n - by) * sizeof (*v));
-    memset (v + (w->shift > 0 ? 0 : n - by), 0, by * sizeof (*v));
-  }
+  for (uint32_t i = first; i < end; i++)
+    shift_depths (
+        (uint8_t *) (w->self->mixed + n * i), n, sizeof (float), w->shift);
 }
 
 /* @v, [n][2], by a fraction of a depth, in place: parts of it with their
@@ -107,11 +111,9 @@ shift_complex_band (void *data, uint32_t first, uint32_t end)
   const ImkOctbscanBscan *w = data;
   const ImkOctbscanFinish *s = w->self;
   const ImkImage *image = w->job->complex;
-  size_t n = s->n_depths, size = 2 * sizeof (float);
-  size_t by = (size_t) abs (w->shift);
+  size_t n = s->n_depths;
   float taps[IMK_OCTBSCAN_SHIFT_TAPS][2];
 
-  by = by < n ? by : n;
   for (int32_t k = 0; k < IMK_OCTBSCAN_SHIFT_TAPS; k++)
     imk_octbscan_shift_tap (
         w->fraction, k - IMK_OCTBSCAN_SHIFT_REACH, s->config.scale, taps[k]);
@@ -120,9 +122,7 @@ shift_complex_band (void *data, uint32_t first, uint32_t end)
 
     if (w->fraction != 0)
       shift_fraction ((float *) (void *) v, n, taps);
-    memmove (v + (w->shift > 0 ? by : 0) * size,
-        v + (w->shift > 0 ? 0 : by) * size, (n - by) * size);
-    memset (v + (w->shift > 0 ? 0 : n - by) * size, 0, by * size);
+    shift_depths (v, n, 2 * sizeof (float), w->shift);
   }
 }
 
@@ -192,6 +192,14 @@ enface_band (void *data, uint32_t first, uint32_t end)
  * The steps in order. */
 
 static void
+for_ascans (ImkOctbscanBscan *w, ImkBandFunc func)
+{
+  const ImkOctbscanFinish *s = w->self;
+
+  imk_parallel_for (s->config.n_threads, s->lateral->n_ascans, 16, func, w);
+}
+
+static void
 make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
 {
   const ImkOctbscanFinish *s = w->self;
@@ -200,7 +208,7 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
       .loops = s->loops,
       .intensity = w->shown,
       .dead = w->shown == s->intensity ? s->bad : s->dead,
-      .n_ascans = s->lateral.n_ascans,
+      .n_ascans = s->lateral->n_ascans,
       .n_depths = s->n_depths,
       .depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN,
       .flips_depth = c->flip == IMK_OCTBSCAN_FLIP_DEPTH ||
@@ -210,7 +218,7 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
   bool db = !w->job->db_is_linear;
 
   if (w->job->enface)
-    imk_parallel_for (c->n_threads, s->lateral.n_ascans, 16, enface_band, w);
+    for_ascans (w, enface_band);
   if (!w->job->db && !w->job->linear)
     return;
   imk_octbscan_picture_range (&picture, params, s->counts, ends);
@@ -226,7 +234,7 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
 static bool
 needs_mixed (const ImkOctbscanFinish *s, const ImkOctbscanJob *job)
 {
-  return !s->lateral.is_identity || job->backward || s->sums || s->profile;
+  return !s->lateral->is_identity || job->backward || s->sums || s->profile;
 }
 
 static void
@@ -254,16 +262,14 @@ take_bscan (ImkOctbscanBscan *w)
   w->shown = s->intensity;
   if (needs_mixed (s, w->job)) {
     w->shown = s->mixed;
-    imk_parallel_for (
-        s->config.n_threads, s->lateral.n_ascans, 16, mix_band, w);
+    for_ascans (w, mix_band);
   }
   if (s->config.tracking != IMK_OCTBSCAN_TRACKING_NONE) {
     motion = imk_octbscan_track (w);
     w->shift = motion.shift;
     w->fraction = motion.fraction;
     if (w->shift != 0)
-      imk_parallel_for (
-          s->config.n_threads, s->lateral.n_ascans, 16, shift_band, w);
+      for_ascans (w, shift_band);
     if ((w->shift != 0 || w->fraction != 0) && s->config.tracking_complex &&
         w->job->complex)
       imk_parallel_for (
@@ -271,8 +277,7 @@ take_bscan (ImkOctbscanBscan *w)
   }
   report (w->job, &motion);
   if (s->sums) {
-    imk_parallel_for (
-        s->config.n_threads, s->lateral.n_ascans, 16, add_band, w);
+    for_ascans (w, add_band);
     s->has_summed = true;
   }
 }
@@ -289,8 +294,7 @@ imk_octbscan_finish_run (ImkOctbscanFinish *self,
   if (!job->db && !job->linear && !job->enface)
     return;
   if (self->sums) {
-    imk_parallel_for (
-        self->config.n_threads, self->lateral.n_ascans, 16, mean_band, &w);
+    for_ascans (&w, mean_band);
     self->has_summed = false;
   }
   make_pictures (&w, params);
@@ -298,30 +302,6 @@ imk_octbscan_finish_run (ImkOctbscanFinish *self,
 
 /* ------------------------------------------------------------------------
  * The object. */
-
-float *
-imk_octbscan_finish_z (ImkOctbscanFinish *self)
-{
-  return self->z;
-}
-
-float *
-imk_octbscan_finish_intensity (ImkOctbscanFinish *self)
-{
-  return self->intensity;
-}
-
-uint8_t *
-imk_octbscan_finish_bad (ImkOctbscanFinish *self)
-{
-  return self->bad;
-}
-
-const float *
-imk_octbscan_finish_pattern (const ImkOctbscanFinish *self)
-{
-  return self->pattern;
-}
 
 void
 imk_octbscan_finish_reset (ImkOctbscanFinish *self)
@@ -331,33 +311,11 @@ imk_octbscan_finish_reset (ImkOctbscanFinish *self)
   self->track.n_seen = 0;
 }
 
-static void *
-copy (const void *from, size_t size)
-{
-  void *to = malloc (size);
-
-  if (to)
-    memcpy (to, from, size);
-  return to;
-}
-
-static bool
-copy_lateral (ImkOctbscanFinish *s, const ImkOctbscanLateral *l)
-{
-  uint32_t n = l->first[l->n_ascans];
-
-  s->lateral = *l;
-  s->lateral.first = copy (l->first, (l->n_ascans + 1) * sizeof (*l->first));
-  s->lateral.rows = copy (l->rows, n * sizeof (*l->rows));
-  s->lateral.weights = copy (l->weights, n * sizeof (*l->weights));
-  return s->lateral.first && s->lateral.rows && s->lateral.weights;
-}
-
 static bool
 fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
 {
   const ImkOctbscanConfig *c = plan->config;
-  size_t n_rows = s->lateral.n_ascans, n = s->n_depths;
+  size_t n_rows = s->lateral->n_ascans, n = s->n_depths;
   size_t pattern = 2 * n * c->n_cameras * sizeof (float);
   uint32_t n_lags = 2 * imk_octbscan_reach (s->n_window, c->tracking_reach) + 1;
   bool ok;
@@ -370,7 +328,7 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
     s->dead = calloc (n_rows, 1);
     ok = ok && s->bad && s->dead;
   }
-  if (!s->lateral.is_identity || c->bidirectional || c->averages_bscans ||
+  if (!s->lateral->is_identity || c->bidirectional || c->averages_bscans ||
       c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
     s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
     ok = ok && s->mixed;
@@ -409,16 +367,13 @@ imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
 
   if (ok) {
     s->loops = loops;
-    s->config = *c;
-    s->config.cameras = NULL;
-    s->config.background = s->config.pattern = NULL;
-    s->config.scan_curve = s->config.window_values = NULL;
-    s->config.tracking_profile = NULL;
+    s->config = imk_octbscan_without_pointers (c);
     s->lock = imk_octbscan_lock (c);
     s->n_depths = plan->n_depths;
     if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
       s->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;
-    ok = copy_lateral (s, plan->lateral) && fill (s, plan);
+    s->lateral = plan->lateral;
+    ok = fill (s, plan);
   }
   if (ok)
     status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
@@ -439,9 +394,6 @@ imk_octbscan_finish_free (ImkOctbscanFinish *self)
 {
   if (!self)
     return;
-  free ((void *) self->lateral.first);
-  free ((void *) self->lateral.rows);
-  free ((void *) self->lateral.weights);
   free (self->z);
   free (self->pattern);
   free (self->intensity);

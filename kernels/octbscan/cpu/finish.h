@@ -4,34 +4,60 @@
 #pragma once
 
 #include "octbscan/cpu/loops.h"
+#include "octbscan/cpu/pool.h"
 #include "octbscan/octbscan-backend.h"
+#include "octbscan/octbscan-track.h"
 
-typedef struct ImkOctbscanFinish ImkOctbscanFinish;
+typedef struct ImkOctbscanFinish {
+  const ImkOctbscanLoops *loops;
+  ImkOctbscanConfig config; /* without its pointers */
+  uint32_t n_depths;
+  const ImkOctbscanLateral *lateral;
+  float *z;           /* [H][n_depths] complex, NULL without pattern */
+  float *pattern;     /* [C][n_depths] complex, likewise */
+  bool has_pattern;   /* ONCE */
+  float *intensity;   /* [H][n_depths] */
+  uint8_t *bad;       /* [H] rows without an A-scan; NULL for integers */
+  uint8_t *dead;      /* [n_ascans] columns without one, likewise */
+  float *mixed;       /* [n_ascans][n_depths] */
+  double *sums;       /* [n_ascans][n_depths], of B-scans, or NULL */
+  uint32_t *n_summed; /* [n_ascans] */
+  bool has_summed;
+  uint32_t n_window;
+  double *profile, *reference; /* [n_window] */
+  double *tops;                /* [n_ascans][2] place and intensity */
+  ImkOctbscanTrack track;
+  ImkOctbscanLock lock;
+  uint32_t *counts; /* [N_BINS] for percentiles */
+  ImkOctbscanPool *pool;
+} ImkOctbscanFinish;
+
+/* One job. */
+typedef struct ImkOctbscanBscan {
+  ImkOctbscanFinish *self;
+  const ImkOctbscanJob *job;
+  const float *shown; /* intensities of the images, [n_ascans][n_depths] */
+  int32_t shift;
+  double fraction; /* of the complex image, see ImkOctbscanMotion */
+} ImkOctbscanBscan;
 
 ImkStatus imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
     const ImkOctbscanLoops *loops, ImkOctbscanFinish **self, ImkError *error);
 
-/* Returns: the buffer for a job's Z, [H][n_depths] complex, rows in input
- * order; NULL if only intensities are needed */
-float *imk_octbscan_finish_z (ImkOctbscanFinish *self);
-
-/* Returns: the buffer for the intensities if there is none for Z, [H][n_depths]
- */
-float *imk_octbscan_finish_intensity (ImkOctbscanFinish *self);
-
-/* Returns: the flags of rows without an A-scan, [H]; NULL for integer samples
- */
-uint8_t *imk_octbscan_finish_bad (ImkOctbscanFinish *self);
-
 /* Discards the state from earlier B-scans. */
 void imk_octbscan_finish_reset (ImkOctbscanFinish *self);
 
-/* Makes the images of @job; the complex one only if there is a Z. */
+/* Makes the images of @job from @self->z, or from @self->intensity if there is
+ * no z; the complex one only from z. */
 void imk_octbscan_finish_run (ImkOctbscanFinish *self,
     const ImkOctbscanParams *params, const ImkOctbscanJob *job);
 
-/* Returns: [C][n_depths] complex, NULL without a pattern */
-const float *imk_octbscan_finish_pattern (const ImkOctbscanFinish *self);
-
 /* @self may be NULL. */
 void imk_octbscan_finish_free (ImkOctbscanFinish *self);
+
+/* pattern.c: subtracts the fixed pattern from Z and computes the intensities,
+ * both of the job's B-scan. */
+void imk_octbscan_subtract_pattern (ImkOctbscanBscan *w);
+
+/* track.c: measures and reports the axial motion, see ImkOctbscanMotion. */
+ImkOctbscanMotion imk_octbscan_track (ImkOctbscanBscan *w);

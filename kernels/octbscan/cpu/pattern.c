@@ -1,47 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The fixed pattern: the mean of the segment of rows with the least variance,
  * depth by depth. */
+#include "octbscan/cpu/pattern.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "imk/parallel.h"
-#include "octbscan/cpu/bscan.h"
+#include "octbscan/cpu/finish.h"
+#include "octbscan/octbscan-rows.h"
 
-enum { DEPTHS = 64 /* processed by a thread at a time */ };
+enum { DEPTHS = IMK_OCTBSCAN_PATTERN_DEPTHS };
 
-/* The first row of @camera; its rows are C apart. */
-static uint32_t
-first_row (const ImkOctbscanBscan *w, uint32_t camera)
-{
-  uint32_t n = w->self->config.n_cameras;
-
-  return (camera + n - w->job->first_camera % n) % n;
-}
-
-static uint32_t
-count_rows (const ImkOctbscanBscan *w, uint32_t camera)
-{
-  uint32_t first = first_row (w, camera), height = w->self->config.height;
-
-  return first < height ? (height - first - 1) / w->self->config.n_cameras + 1
-                        : 0;
-}
-
-/* Mean and variance of rows i0 .. i1 - 1 of a camera. */
+/* Mean and variance of rows i0 .. i1 - 1. */
 static void
-segment (const ImkOctbscanBscan *w, uint32_t camera, uint32_t i0, uint32_t i1,
-    uint32_t depth, uint32_t n_depths, double *mean, double *variance)
+segment (const ImkOctbscanLines *l, uint32_t i0, uint32_t i1, uint32_t n_depths,
+    double *mean, double *variance)
 {
-  const ImkOctbscanFinish *s = w->self;
   double squares[DEPTHS] = {0};
   uint32_t n = 0;
 
   memset (mean, 0, 2 * n_depths * sizeof (*mean));
   for (uint32_t i = i0; i < i1; i++) {
-    size_t row = first_row (w, camera) + (size_t) i * s->config.n_cameras;
-    const float *z = s->z + 2 * (row * s->n_depths + depth);
+    const float *z = l->z + i * l->pitch;
 
-    if (s->bad && s->bad[row])
+    if (l->bad && l->bad[(size_t) i * l->bad_step])
       continue;
     n++;
     for (uint32_t d = 0; d < n_depths; d++) {
@@ -61,24 +44,19 @@ segment (const ImkOctbscanBscan *w, uint32_t camera, uint32_t i0, uint32_t i1,
   }
 }
 
-static void
-find_pattern (const ImkOctbscanBscan *w, uint32_t camera, uint32_t depth,
-    uint32_t n_depths)
+void
+imk_octbscan_find_pattern (const ImkOctbscanLines *lines, uint32_t n_segments,
+    uint32_t n_depths, float *pattern)
 {
-  ImkOctbscanFinish *s = w->self;
-  uint64_t n_rows = count_rows (w, camera), n = s->config.pattern_segments;
-  float *pattern = s->pattern + 2 * ((size_t) camera * s->n_depths + depth);
+  uint64_t n_rows = lines->n, n = n_segments;
   double mean[2 * DEPTHS], variance[DEPTHS], least[DEPTHS];
 
   memset (pattern, 0, 2 * n_depths * sizeof (*pattern));
   for (uint32_t d = 0; d < n_depths; d++)
     least[d] = INFINITY;
-  if (n_rows < 2)
-    return;
-  n = n < n_rows / 2 ? n : n_rows / 2;
   for (uint64_t k = 0; k < n; k++) {
-    segment (w, camera, (uint32_t) (n_rows * k / n),
-        (uint32_t) (n_rows * (k + 1) / n), depth, n_depths, mean, variance);
+    segment (lines, (uint32_t) (n_rows * k / n),
+        (uint32_t) (n_rows * (k + 1) / n), n_depths, mean, variance);
     for (uint32_t d = 0; d < n_depths; d++)
       if (variance[d] < least[d]) {
         least[d] = variance[d];
@@ -89,17 +67,34 @@ find_pattern (const ImkOctbscanBscan *w, uint32_t camera, uint32_t depth,
 }
 
 static void
+find_pattern (const ImkOctbscanBscan *w, uint32_t camera, uint32_t depth)
+{
+  ImkOctbscanFinish *s = w->self;
+  const ImkOctbscanConfig *c = &s->config;
+  ImkOctbscanRows rows = imk_octbscan_rows_of (
+      camera, c->n_cameras, w->job->first_camera, c->height);
+  uint32_t n = s->n_depths - depth < DEPTHS ? s->n_depths - depth : DEPTHS;
+  const ImkOctbscanLines lines = {
+      .z = s->z + 2 * ((size_t) rows.first * s->n_depths + depth),
+      .pitch = 2 * (size_t) rows.step * s->n_depths,
+      .n = rows.n,
+      .bad = s->bad ? s->bad + rows.first : NULL,
+      .bad_step = rows.step,
+  };
+
+  imk_octbscan_find_pattern (&lines,
+      c->pattern_segments < rows.n / 2 ? c->pattern_segments : rows.n / 2, n,
+      s->pattern + 2 * ((size_t) camera * s->n_depths + depth));
+}
+
+static void
 pattern_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
-  uint32_t n = w->self->n_depths, a_camera = imk_div_up (n, DEPTHS);
+  uint32_t a_camera = imk_div_up (w->self->n_depths, DEPTHS);
 
-  for (uint32_t i = first; i < end; i++) {
-    uint32_t depth = i % a_camera * DEPTHS;
-
-    find_pattern (
-        w, i / a_camera, depth, n - depth < DEPTHS ? n - depth : DEPTHS);
-  }
+  for (uint32_t i = first; i < end; i++)
+    find_pattern (w, i / a_camera, i % a_camera * DEPTHS);
 }
 
 static void
@@ -110,8 +105,8 @@ subtract_band (void *data, uint32_t first, uint32_t end)
   size_t n = s->n_depths;
 
   for (uint32_t row = first; row < end; row++) {
-    uint32_t camera = (row + w->job->first_camera % s->config.n_cameras) %
-                      s->config.n_cameras;
+    uint32_t camera =
+        imk_octbscan_camera_of (row, s->config.n_cameras, w->job->first_camera);
     const float *pattern = s->pattern + 2 * n * camera;
     float *z = s->z + 2 * n * row;
     bool is_bad = s->bad && s->bad[row];

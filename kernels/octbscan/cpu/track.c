@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "imk/parallel.h"
-#include "octbscan/cpu/bscan.h"
+#include "octbscan/cpu/finish.h"
 
 static uint32_t
 largest (const double *values, uint32_t n)
@@ -20,7 +20,7 @@ static void
 find_profile (ImkOctbscanFinish *s)
 {
   memset (s->profile, 0, s->n_window * sizeof (*s->profile));
-  for (uint32_t i = 0; i < s->lateral.n_ascans; i++) {
+  for (uint32_t i = 0; i < s->lateral->n_ascans; i++) {
     const float *from =
         s->mixed + (size_t) i * s->n_depths + s->config.tracking_top;
 
@@ -28,7 +28,7 @@ find_profile (ImkOctbscanFinish *s)
       s->profile[z] += from[z];
   }
   for (uint32_t z = 0; z < s->n_window; z++)
-    s->profile[z] = imk_octbscan_profile (s->profile[z], s->lateral.n_ascans);
+    s->profile[z] = imk_octbscan_profile (s->profile[z], s->lateral->n_ascans);
 }
 
 static double
@@ -77,7 +77,7 @@ follow_contour (ImkOctbscanBscan *w, double *place, double *weight)
 {
   const ImkOctbscanFinish *s = w->self;
   double sum = 0, weights = 0, mean = mean_of (s->profile, s->n_window);
-  uint32_t n = s->lateral.n_ascans;
+  uint32_t n = s->lateral->n_ascans;
 
   imk_parallel_for (s->config.n_threads, n, 16, contour_band, w);
   for (uint32_t i = 0; i < n; i++) {

@@ -263,11 +263,7 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   const ImkOctbscanConfig *c = plan->config;
   Arguments &a = s->arguments;
 
-  s->config = *c;
-  s->config.cameras = nullptr;
-  s->config.background = s->config.pattern = nullptr;
-  s->config.scan_curve = s->config.window_values = nullptr;
-  s->config.tracking_profile = nullptr;
+  s->config = imk_octbscan_without_pointers (c);
   set_finish (&a, plan);
   a.width = c->width;
   if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)

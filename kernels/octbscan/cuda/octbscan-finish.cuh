@@ -572,10 +572,7 @@ follow_background (
     History *h, const ImkOctbscanConfig &c, uint32_t first_camera, Job *job)
 {
   for (uint32_t i = 0; i < c.n_cameras; i++) {
-    uint32_t first =
-        (i + c.n_cameras - first_camera % c.n_cameras) % c.n_cameras;
-
-    if (first >= c.height)
+    if (imk_octbscan_rows_of (i, c.n_cameras, first_camera, c.height).n == 0)
       continue;
     job->follow[i] = h->follows[i] ? FOLLOW_NEXT : FOLLOW_FIRST;
     h->follows[i] = true;

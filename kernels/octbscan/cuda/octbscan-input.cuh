@@ -146,19 +146,17 @@ find_means (const __grid_constant__ Arguments a)
   __shared__ Sum sums[SUM_GROUPS][SUM_COLUMNS];
   const Job &job = a.jobs[blockIdx.z];
   __shared__ uint32_t counts[SUM_GROUPS];
-  uint32_t camera = blockIdx.y, n = 0, n_sound = 0;
+  uint32_t camera = blockIdx.y, n_sound = 0;
   uint32_t x = blockIdx.x * SUM_COLUMNS + threadIdx.x;
-  uint32_t first =
-      (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
+  ImkOctbscanRows rows =
+      imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height);
   size_t to = ((size_t) blockIdx.z * a.n_cameras + camera) * a.width + x;
   Sum sum = 0;
 
   if (!job.in)
     return;
-  if (first < a.height)
-    n = (a.height - first - 1) / a.n_cameras + 1;
-  for (uint32_t i = threadIdx.y; i < n; i += SUM_GROUPS) {
-    size_t row = first + (size_t) i * a.n_cameras;
+  for (uint32_t i = threadIdx.y; i < rows.n; i += SUM_GROUPS) {
+    size_t row = rows.first + (size_t) i * a.n_cameras;
 
     if (is_bad (a, blockIdx.z, row))
       continue;
@@ -172,7 +170,7 @@ find_means (const __grid_constant__ Arguments a)
   __syncthreads ();
   if (threadIdx.y != 0 || x >= a.width)
     return;
-  n = n_sound;
+  uint32_t n = n_sound;
   for (uint32_t g = 1; g < SUM_GROUPS; g++) {
     sum += sums[g][threadIdx.x];
     n += counts[g];

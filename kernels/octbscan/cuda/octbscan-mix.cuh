@@ -8,7 +8,7 @@
 
 #include "core/cuda/cuda-check.h"
 #include "octbscan/octbscan-backend.h"
-#include "octbscan/octbscan-level.h"
+#include "octbscan/octbscan-rows.h"
 #include "octbscan/octbscan-track.h"
 
 enum {
@@ -180,7 +180,8 @@ place_of (const Finish &a, uint32_t job, uint32_t row)
 {
   Place p;
 
-  p.camera = (row + a.jobs[job].first_camera % a.n_cameras) % a.n_cameras;
+  p.camera =
+      imk_octbscan_camera_of (row, a.n_cameras, a.jobs[job].first_camera);
   p.row = first_row_of (a, job, p.camera) + row / a.n_cameras;
   return p;
 }
@@ -236,11 +237,9 @@ find_patterns (const __grid_constant__ Finish a)
 {
   const Job &job = a.jobs[blockIdx.z];
   uint32_t camera = blockIdx.y, depth = blockIdx.x * blockDim.x + threadIdx.x;
-  uint32_t first =
-      (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
-  uint32_t n_rows =
-      first < a.height ? (a.height - first - 1) / a.n_cameras + 1 : 0;
-  uint32_t n = min (a.pattern.n_segments, n_rows / 2);
+  ImkOctbscanRows rows =
+      imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height);
+  uint32_t n = min (a.pattern.n_segments, rows.n / 2);
   float2 pattern = make_float2 (0, 0), rest;
   double least = INFINITY;
 
@@ -248,14 +247,14 @@ find_patterns (const __grid_constant__ Finish a)
     return;
   rest = rest_at (a, blockIdx.z, camera, depth);
   for (uint32_t k = 0; k < n; k++) {
-    uint32_t i0 = (uint32_t) ((uint64_t) n_rows * k / n);
-    uint32_t i1 = (uint32_t) ((uint64_t) n_rows * (k + 1) / n);
+    uint32_t i0 = (uint32_t) ((uint64_t) rows.n * k / n);
+    uint32_t i1 = (uint32_t) ((uint64_t) rows.n * (k + 1) / n);
     double re = 0, im = 0, squares = 0, variance;
     uint32_t n_sound = 0;
 
     for (uint32_t i = i0; i < i1; i++) {
       size_t row = first_row_of (a, blockIdx.z, camera) +
-                   (first + i * a.n_cameras) / a.n_cameras;
+                   (rows.first + i * a.n_cameras) / a.n_cameras;
       float2 z = a.z.products[row * a.n_depths + depth];
 
       if (a.z.scales[row] == 0)

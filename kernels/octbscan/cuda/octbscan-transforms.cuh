@@ -100,9 +100,10 @@ load_sample (
     const Arguments &a, uint32_t j, uint32_t camera, uint32_t i, uint32_t x)
 {
   const Job &job = a.jobs[j];
-  uint32_t first =
-      (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
-  uint32_t row = first + i * a.n_cameras;
+  uint32_t row =
+      imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height)
+          .first +
+      i * a.n_cameras;
 
   if (row >= a.height || !job.in || is_bad (a, j, row))
     return 0;

@@ -13,11 +13,13 @@
 #include "imk/fft.h"
 #include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-grid.h"
+#include "octbscan/cpu/pattern.h"
 #include "octbscan/cpu/pool.h"
+#include "octbscan/octbscan-rows.h"
 
 enum {
   MAX_ASCANS = 96,
-  DEPTHS = 64,        /* depths in one step of the fixed pattern */
+  DEPTHS = IMK_OCTBSCAN_PATTERN_DEPTHS,
   DEFAULT_RANGE = 60, /* radians at the ends of the spectrum */
   ROUNDS = 4,
   N_CURVE = (int) IMK_OCTBSCAN_CURVE,
@@ -112,32 +114,6 @@ transform_band (void *data, uint32_t first, uint32_t end)
     sum_band (data, first, end);
 }
 
-/* Mean and variance of Z over A-scans @i0 .. @i1 - 1. */
-static void
-measure_segment (const Search *s, uint32_t i0, uint32_t i1, uint32_t depth,
-    uint32_t n, double *mean, double *variance)
-{
-  double squares[DEPTHS] = {0};
-
-  memset (mean, 0, 2 * n * sizeof (*mean));
-  for (uint32_t i = i0; i < i1; i++) {
-    const float *z = z_of (s, i) + 2 * (size_t) depth;
-
-    for (uint32_t d = 0; d < n; d++) {
-      mean[2 * d] += z[2 * d];
-      mean[2 * d + 1] += z[2 * d + 1];
-      squares[d] +=
-          (double) z[2 * d] * z[2 * d] + (double) z[2 * d + 1] * z[2 * d + 1];
-    }
-  }
-  for (uint32_t d = 0; d < n; d++) {
-    mean[2 * d] /= i1 - i0;
-    mean[2 * d + 1] /= i1 - i0;
-    variance[d] = squares[d] / (i1 - i0) - mean[2 * d] * mean[2 * d] -
-                  mean[2 * d + 1] * mean[2 * d + 1];
-  }
-}
-
 /* Takes the minimum-variance mean line off Z, as the image does, see
  * ImkOctbscanFixedPattern. It is found for each pair of coefficients, as what
  * does not move is sharp without dispersion and blurred with it. */
@@ -147,21 +123,16 @@ pattern_band (void *data, uint32_t first, uint32_t end)
   const Search *s = data;
 
   for (uint32_t b = first; b < end; b++) {
-    double mean[2 * DEPTHS], variance[DEPTHS], least[DEPTHS];
     float pattern[2 * DEPTHS];
     uint32_t depth = s->first + b * DEPTHS;
     uint32_t n = s->end - depth < DEPTHS ? s->end - depth : DEPTHS;
+    const ImkOctbscanLines lines = {
+        .z = z_of (s, 0) + 2 * (size_t) depth,
+        .pitch = 8 * (size_t) s->n_points,
+        .n = s->n_ascans,
+    };
 
-    for (uint32_t k = 0; k < s->n_segments; k++) {
-      measure_segment (s, s->n_ascans * k / s->n_segments,
-          s->n_ascans * (k + 1) / s->n_segments, depth, n, mean, variance);
-      for (uint32_t d = 0; d < n; d++)
-        if (k == 0 || variance[d] < least[d]) {
-          least[d] = variance[d];
-          pattern[2 * d] = (float) mean[2 * d];
-          pattern[2 * d + 1] = (float) mean[2 * d + 1];
-        }
-    }
+    imk_octbscan_find_pattern (&lines, s->n_segments, n, pattern);
     for (uint32_t i = 0; i < s->n_ascans; i++) {
       float *z = z_of (s, i) + 2 * (size_t) depth;
 
@@ -508,15 +479,6 @@ plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
   return status;
 }
 
-/* Linear between entries of @values. */
-static double
-between (const double *values, uint32_t n, double at)
-{
-  uint32_t before = (uint32_t) fmin (fmax (floor (at), 0), n - 2);
-
-  return values[before] + (at - before) * (values[before + 1] - values[before]);
-}
-
 /* The A-scans that are looked at, at equal distances, transformed back. */
 static ImkStatus
 fill_spectra (Search *s, const ImkImage *z, ImkError *error)
@@ -610,11 +572,11 @@ fill_base (
     for (uint32_t i = 0; i < cam->n_dispersion; i++, power *= u)
       s->base[l] += i == 2 || i == 3 ? 0 : cam->dispersion[i] * power;
     if (cam->n_phase)
-      s->base[l] +=
-          between (cam->phase, cam->n_phase, along * (cam->n_phase - 1));
+      s->base[l] += imk_octbscan_between (
+          cam->phase, cam->n_phase, along * (cam->n_phase - 1));
     if (cam->spectrum_phase)
-      s->base[l] += between (
-          cam->spectrum_phase, c->width, between (places, m, along * (m - 1)));
+      s->base[l] += imk_octbscan_between (cam->spectrum_phase, c->width,
+          imk_octbscan_between (places, m, along * (m - 1)));
   }
   free (places);
   return status;
@@ -729,7 +691,8 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
       imk_octbscan_read_config (given, &own, error);
   ImkStatus status =
       config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
-  uint32_t n = config ? config->n_cameras : 0, first;
+  uint32_t n = config ? config->n_cameras : 0;
+  ImkOctbscanRows lines;
   ImkOctbscanCamera plain;
   ImkImage rows = *in, z;
 
@@ -743,13 +706,13 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   alone = *config; /* u is over the camera's own wavenumbers anyway */
   alone.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
   config = &alone;
-  first = (camera + n - first_camera % n) % n;
-  if (first >= config->height)
+  lines = imk_octbscan_rows_of (camera, n, first_camera, config->height);
+  if (lines.n == 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Camera %u has no line in this B-scan of %u.", camera, config->height);
-  rows.data = (uint8_t *) in->data + first * in->stride;
+  rows.data = (uint8_t *) in->data + lines.first * in->stride;
   rows.stride = n * in->stride;
-  rows.height = (config->height - first - 1) / n + 1;
+  rows.height = lines.n;
   plain = config->cameras[camera];
   plain.n_dispersion = plain.n_phase = 0;
   plain.spectrum_phase = NULL;

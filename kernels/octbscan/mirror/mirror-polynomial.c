@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "octbscan/mirror/mirror-polynomial.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "core/cholesky.h"
 
 void
 imk_mirror_legendre (double x, uint32_t n_terms, double *values)
@@ -25,23 +26,6 @@ imk_mirror_at (const double *factors, uint32_t n_terms, double x)
   return sum;
 }
 
-/* Cholesky's factors of a symmetric matrix in its lower half. */
-static bool
-decompose (double a[MIRROR_TERMS][MIRROR_TERMS], uint32_t n)
-{
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j <= i; j++) {
-      double sum = a[i][j];
-
-      for (uint32_t k = 0; k < j; k++)
-        sum -= a[i][k] * a[j][k];
-      if (i == j && !(sum > 1e-12 * a[i][i]))
-        return false;
-      a[i][j] = i == j ? sqrt (sum) : sum / a[j][j];
-    }
-  return true;
-}
-
 bool
 imk_mirror_fit (const double *x, const double *y, const double *weight,
     uint32_t n, uint32_t n_terms, double *factors)
@@ -57,18 +41,8 @@ imk_mirror_fit (const double *x, const double *y, const double *weight,
         a[i][j] += weight[p] * values[i] * values[j];
     }
   }
-  if (!decompose (a, n_terms))
+  if (!imk_cholesky_solve (a[0], MIRROR_TERMS, n_terms, 1e-12, b))
     return false;
-  for (uint32_t i = 0; i < n_terms; i++) {
-    for (uint32_t j = 0; j < i; j++)
-      b[i] -= a[i][j] * b[j];
-    b[i] /= a[i][i];
-  }
-  for (uint32_t i = n_terms; i-- > 0;) {
-    for (uint32_t j = i + 1; j < n_terms; j++)
-      b[i] -= a[j][i] * b[j];
-    b[i] /= a[i][i];
-  }
   memcpy (factors, b, n_terms * sizeof (*factors));
   return true;
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sample.h"
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-rows.h"
 
 enum { MOST_LINES = 64, FIRST_TERMS = 6 };
 
@@ -39,23 +41,6 @@ no_memory (ImkError *error)
 /* ------------------------------------------------------------------------
  * Lines. */
 
-static double
-sample_at (const ImkImage *in, uint32_t row, uint32_t i)
-{
-  const uint8_t *line = (const uint8_t *) in->data + row * in->stride;
-
-  switch (in->type) {
-  case IMK_TYPE_U8:
-    return line[i];
-  case IMK_TYPE_U16:
-    return ((const uint16_t *) line)[i];
-  case IMK_TYPE_I16:
-    return ((const int16_t *) line)[i];
-  default:
-    return ((const float *) line)[i];
-  }
-}
-
 static ImkStatus
 check_clipped (
     const Look *l, double largest, uint32_t n_largest, ImkError *error)
@@ -77,12 +62,9 @@ static ImkStatus
 take_lines (Look *l, const ImkOctbscanConfig *c, const ImkImage *in,
     uint32_t first_camera, ImkError *error)
 {
-  uint32_t n_cameras = c->n_cameras;
-  uint32_t first =
-      (l->camera + n_cameras - first_camera % n_cameras) % n_cameras;
-  uint32_t n_rows =
-      first < c->height ? (c->height - first - 1) / n_cameras + 1 : 0;
-  uint32_t n_wanted = n_rows < MOST_LINES ? n_rows : MOST_LINES, n_largest = 0;
+  ImkOctbscanRows rows =
+      imk_octbscan_rows_of (l->camera, c->n_cameras, first_camera, c->height);
+  uint32_t n_wanted = rows.n < MOST_LINES ? rows.n : MOST_LINES, n_largest = 0;
   const double *background = c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE
                                  ? c->background + (size_t) l->camera * c->width
                                  : NULL;
@@ -90,11 +72,11 @@ take_lines (Look *l, const ImkOctbscanConfig *c, const ImkImage *in,
 
   for (uint32_t i = 0; i < n_wanted; i++) {
     uint32_t row =
-        first + (uint32_t) ((uint64_t) i * n_rows / n_wanted) * n_cameras;
+        rows.first + (uint32_t) ((uint64_t) i * rows.n / n_wanted) * rows.step;
     double *to = l->lines + (size_t) l->n_lines * l->n, mean = 0;
 
     for (uint32_t k = 0; k < l->n; k++) {
-      to[k] = sample_at (in, row, k);
+      to[k] = imk_sample_get (in, k, row, 0);
       if (to[k] > largest) {
         largest = to[k];
         n_largest = 0;

@@ -42,15 +42,6 @@ no_memory (ImkError *error)
       "There is no memory to fit the fringes of a mirror.");
 }
 
-/* Returns: entry @at, with fraction, of @n values */
-static double
-between (const double *values, uint32_t n, double at)
-{
-  uint32_t before = at < n - 1 ? (uint32_t) at : n - 2;
-
-  return values[before] + (at - before) * (values[before + 1] - values[before]);
-}
-
 /* ------------------------------------------------------------------------
  * Curves. */
 
@@ -64,8 +55,8 @@ fill_curve (const Solver *s, const ImkOctbscanFringe *fringe, Curve *curve)
   for (uint32_t i = 0; i < s->n; i++) {
     double at = of_map ? s->positions[i] : i;
 
-    curve->phase[i] = between (fringe->phase, s->n, at);
-    curve->amplitude[i] = between (fringe->amplitude, s->n, at);
+    curve->phase[i] = imk_octbscan_between (fringe->phase, s->n, at);
+    curve->amplitude[i] = imk_octbscan_between (fringe->amplitude, s->n, at);
     largest = fmax (largest, curve->amplitude[i]);
   }
   for (uint32_t i = 0; i < s->n; i++)
@@ -337,8 +328,8 @@ spread_of (const Solver *s, const ImkOctbscanCamera *camera,
   for (uint32_t i = 0; i < s->n; i++)
     largest = fmax (largest, fringe->amplitude[i]);
   for (uint32_t i = 0; i < s->n; i++) {
-    double a = between (fringe->amplitude, s->n, positions[i]);
-    double phase = between (fringe->phase, s->n, positions[i]);
+    double a = imk_octbscan_between (fringe->amplitude, s->n, positions[i]);
+    double phase = imk_octbscan_between (fringe->phase, s->n, positions[i]);
     double w = hypot (re[i], im[i]), q;
     double added = w > 0 ? atan2 (im[i], re[i]) : 0;
 

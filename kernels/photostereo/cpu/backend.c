@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "core/cpu.h"
+#include "core/sample.h"
 #include "imk/parallel.h"
 #include "photostereo/cpu/loops.h"
 
@@ -110,15 +111,6 @@ typedef struct Put {
   uint32_t light, band;
 } Put;
 
-static uint32_t
-get_sample (const ImkImage *frame, uint32_t x, uint32_t y, uint32_t channel)
-{
-  const uint8_t *row = (const uint8_t *) frame->data + y * frame->stride;
-  size_t i = (size_t) x * frame->channels + channel;
-
-  return frame->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
-}
-
 /* imk_photostereo_colour_at () for samples, rounded. */
 static uint32_t
 interpolate (const Put *put, uint32_t x, uint32_t y, uint32_t colour)
@@ -127,11 +119,11 @@ interpolate (const Put *put, uint32_t x, uint32_t y, uint32_t colour)
   uint32_t sum = 0, n = 0;
 
   if (p->site[2 * (y & 1) + (x & 1)] == colour)
-    return get_sample (put->frame, x, y, 0);
+    return imk_sample_get_uint (put->frame, x, y, 0);
   for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < p->height; v++)
     for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < p->width; u++)
       if (p->site[2 * (v & 1) + (u & 1)] == colour) {
-        sum += get_sample (put->frame, u, v, 0);
+        sum += imk_sample_get_uint (put->frame, u, v, 0);
         n++;
       }
   return n ? (sum + n / 2) / n : 0;

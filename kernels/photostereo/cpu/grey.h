@@ -213,7 +213,7 @@ static void
 fill_beams (const Chunk *c)
 {
   float factors[CHUNK];
-  Beam all = {0};
+  Products all = {0};
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
@@ -223,18 +223,12 @@ fill_beams (const Chunk *c)
     b->x = factors[0] * lamp->x;
     b->y = factors[0] * lamp->y;
     b->z = factors[0] * lamp->z;
-    b->xx = b->x * b->x;
-    b->xy = b->x * b->y;
-    b->xz = b->x * b->z;
-    b->yy = b->y * b->y;
-    b->yz = b->y * b->z;
-    b->zz = b->z * b->z;
-    all.xx += b->xx;
-    all.xy += b->xy;
-    all.xz += b->xz;
-    all.yy += b->yy;
-    all.yz += b->yz;
-    all.zz += b->zz;
+    all.xx += b->x * b->x;
+    all.xy += b->x * b->y;
+    all.xz += b->x * b->z;
+    all.yy += b->y * b->y;
+    all.yz += b->y * b->z;
+    all.zz += b->z * b->z;
   }
   c->scratch->all = all;
 }

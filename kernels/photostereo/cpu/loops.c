@@ -191,21 +191,8 @@ solve_rounds (Group *g, Masks wanted)
     same = is_same (&g->solution, &s, solver);
     if (constant && i < IMK_PHOTOSTEREO_SURE_ROUND) /* the next test differs */
       same ^= same;
-    g->test.x = select_lanes (good, test.x, g->test.x);
-    g->test.y = select_lanes (good, test.y, g->test.y);
-    g->test.z = select_lanes (good, test.z, g->test.z);
-    g->test.constant = select_lanes (good, test.constant, g->test.constant);
-    g->test.lo = select_lanes (good, test.lo, g->test.lo);
-    g->test.hi = select_lanes (good, test.hi, g->test.hi);
-    g->test.limit = select_lanes (good, test.limit, g->test.limit);
-    g->test.faint = select_lanes (good, test.faint, g->test.faint);
-    g->test.behind = select_lanes (good, test.behind, g->test.behind);
-    g->solution.x = select_lanes (good, s.x, g->solution.x);
-    g->solution.y = select_lanes (good, s.y, g->solution.y);
-    g->solution.z = select_lanes (good, s.z, g->solution.z);
-    g->solution.norm2 = select_lanes (good, s.norm2, g->solution.norm2);
-    g->solution.condition =
-        select_lanes (good, s.condition, g->solution.condition);
+    take_lanes (good, &test, &g->test, sizeof (test) / sizeof (Reals));
+    take_lanes (good, &s, &g->solution, sizeof (s) / sizeof (Reals));
     if (constant)
       g->constant =
           select_lanes (good, constant_of (g, &s, &moments), g->constant);

@@ -9,11 +9,15 @@
 
 enum { CACHE_LINE = 64, CHUNK = 64 /* pixels */ };
 
-/* The light vector of all pixels where it is the same, and its products. */
+/* The light vector of all pixels where it is the same. */
 typedef struct Beam {
   float x, y, z;
-  float xx, xy, xz, yy, yz, zz;
 } Beam;
+
+/* Sums over the beams of a set. */
+typedef struct Products {
+  float xx, xy, xz, yy, yz, zz;
+} Products;
 
 /* The results of a chunk: 0 where there is no solution. */
 typedef struct Results {
@@ -30,7 +34,7 @@ typedef struct Scratch {
   float *grey;    /* [light][CHUNK] */
   float *factors; /* k of the light vectors, likewise; not with beams */
   Beam *beams;    /* [light] */
-  Beam all;       /* sums over the beams of a set */
+  Products all;
   int32_t *used;  /* [light], of one vector of pixels: masks of the lights in
                    * the last sums */
   float *colours; /* [light][plane][CHUNK]; NULL with 1 plane */

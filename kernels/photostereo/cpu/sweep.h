@@ -222,22 +222,11 @@ sweep (const Group *g, const Test *t, const Solver solver, const Scene scene,
     n -= used;
     if (solver == SOLVER_READMIT || solver == SOLVER_DROP)
       memcpy (scratch->used + i * LANES, &used, sizeof (used));
-    if (scene == SCENE_UNIFORM && solver != SOLVER_HUBER) {
-      const Beam *b = &scratch->beams[i];
-      Reals grey = keep (l.grey, used);
-
-      s.x += x * grey;
-      s.y += y * grey;
-      s.z += z * grey;
-      if (solver == SOLVER_ALL) /* A is that of all pixels */
-        continue;
-      s.xx += keep (broadcast (b->xx), used);
-      s.xy += keep (broadcast (b->xy), used);
-      s.xz += keep (broadcast (b->xz), used);
-      s.yy += keep (broadcast (b->yy), used);
-      s.yz += keep (broadcast (b->yz), used);
-      s.zz += keep (broadcast (b->zz), used);
-      continue;
+    if (scene == SCENE_UNIFORM && solver == SOLVER_ALL) {
+      s.x += x * l.grey;
+      s.y += y * l.grey;
+      s.z += z * l.grey;
+      continue; /* A is that of all pixels */
     }
     if (scene == SCENE_ROOM) {
       Masks unlit = is_unlit (t, &l, solver);

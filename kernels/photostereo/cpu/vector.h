@@ -73,6 +73,17 @@ select_lanes (Masks mask, Reals yes, Reals no)
   return (Reals) (((Masks) yes & mask) | ((Masks) no & ~mask));
 }
 
+/* Of structures of @n vectors, those lanes of @from that the mask has. */
+INLINE void
+take_lanes (Masks mask, const void *from, void *to, uint32_t n)
+{
+  const Reals *a = from;
+  Reals *b = to;
+
+  for (uint32_t i = 0; i < n; i++)
+    b[i] = select_lanes (mask, a[i], b[i]);
+}
+
 INLINE bool
 any_lane (Masks mask)
 {

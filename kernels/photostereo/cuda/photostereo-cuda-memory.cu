@@ -323,30 +323,26 @@ allocate (Cuda *cuda, ImkError *error)
   size_t before = (size_t) first_solved (p) * p->width;
   size_t floats = pixels * n_floats (p) * sizeof (float);
   size_t stored = store_pixels (*a), n = cuda->n_slots;
-  size_t samples = stored * PACKET * a->n_packets * p->n_planes;
-  ImkStatus status =
-      IMK_CUDA (error, cudaMalloc ((void **) &a->samples, samples));
+  const struct {
+    void **to;
+    size_t size; /* 0: it is not needed */
+  } blocks[] = {
+      {(void **) &a->samples, stored * PACKET * a->n_packets * p->n_planes},
+      {(void **) &cuda->slots, n * cuda->slot_size},
+      {(void **) &a->sums,
+          may_be_fast (p) ? stored * N_SUMS * sizeof (float) : 0},
+      {(void **) &cuda->floats, floats},
+      {(void **) &cuda->lights, p->n_lights * sizeof (uint32_t)},
+      {(void **) &cuda->lit, 2 * n_lit_of (a) * sizeof (Lit)},
+      {(void **) &cuda->scratch,
+          a->tile_size * scratch_size (a) + sizeof (uint32_t)},
+      {(void **) &a->rows, rows},
+  };
+  ImkStatus status = IMK_OK;
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMalloc ((void **) &cuda->slots, n * cuda->slot_size));
-  if (status == IMK_OK && may_be_fast (p))
-    status = IMK_CUDA (error,
-        cudaMalloc ((void **) &a->sums, stored * N_SUMS * sizeof (float)));
-  if (status == IMK_OK && floats)
-    status = IMK_CUDA (error, cudaMalloc ((void **) &cuda->floats, floats));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaMalloc ((void **) &cuda->lights, p->n_lights * sizeof (uint32_t)));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaMalloc ((void **) &cuda->lit, 2 * n_lit_of (a) * sizeof (Lit)));
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMalloc ((void **) &cuda->scratch,
-                   a->tile_size * scratch_size (a) + sizeof (uint32_t)));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMalloc ((void **) &a->rows, rows));
+  for (const auto &block : blocks)
+    if (status == IMK_OK && block.size)
+      status = IMK_CUDA (error, cudaMalloc (block.to, block.size));
   if (status == IMK_OK)
     status =
         IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows));
@@ -380,15 +376,10 @@ make_events (Cuda *cuda, ImkError *error)
   ImkStatus status = IMK_CUDA (
       error, cudaStreamCreateWithFlags (&cuda->work, cudaStreamNonBlocking));
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaEventCreateWithFlags (&cuda->ready, cudaEventDisableTiming));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaEventCreateWithFlags (&cuda->filled, cudaEventDisableTiming));
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaEventCreateWithFlags (&cuda->left, cudaEventDisableTiming));
+  for (cudaEvent_t *event : {&cuda->ready, &cuda->filled, &cuda->left})
+    if (status == IMK_OK)
+      status = IMK_CUDA (
+          error, cudaEventCreateWithFlags (event, cudaEventDisableTiming));
   for (uint32_t i = 0; i < cuda->n_slots && status == IMK_OK; i++)
     status = IMK_CUDA (error,
         cudaEventCreateWithFlags (&cuda->put_done[i], cudaEventDisableTiming));
@@ -493,12 +484,9 @@ imk_photostereo_cuda_destroy (void *state)
   for (uint32_t i = 0; cuda->put_done && i < cuda->n_slots; i++)
     if (cuda->put_done[i])
       cudaEventDestroy (cuda->put_done[i]);
-  if (cuda->filled)
-    cudaEventDestroy (cuda->filled);
-  if (cuda->left)
-    cudaEventDestroy (cuda->left);
-  if (cuda->ready)
-    cudaEventDestroy (cuda->ready);
+  for (cudaEvent_t event : {cuda->ready, cuda->filled, cuda->left})
+    if (event)
+      cudaEventDestroy (event);
   if (cuda->work)
     cudaStreamDestroy (cuda->work);
   free (cuda->slot_light);

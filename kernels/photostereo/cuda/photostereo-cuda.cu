@@ -129,16 +129,17 @@ copy_rows (const Cuda *cuda, const ImkImage *frame, uint32_t slot,
                  end - from_row, cudaMemcpyDefault, stream));
 }
 
-/* What follows on the working stream comes after the pictures so far. */
+/* What follows on @stream comes after the work of @before so far.
+ * @event: of that work afterwards */
 static ImkStatus
-wait_for_pictures (Cuda *cuda, ImkError *error)
+follow (cudaStream_t stream, cudaEvent_t event, cudaStream_t before,
+    ImkError *error)
 {
-  ImkStatus status =
-      IMK_CUDA (error, cudaEventRecord (cuda->filled, cuda->stream));
+  ImkStatus status = IMK_CUDA (error, cudaEventRecord (event, before));
 
-  return status == IMK_OK ? IMK_CUDA (error, cudaStreamWaitEvent (
-                                                 cuda->work, cuda->filled, 0))
-                          : status;
+  return status == IMK_OK
+             ? IMK_CUDA (error, cudaStreamWaitEvent (stream, event, 0))
+             : status;
 }
 
 static ImkStatus
@@ -246,7 +247,8 @@ put_all (Cuda *cuda, ImkError *error)
        i++) {
     if (!cuda->waiting[i])
       continue;
-    status = waits ? IMK_OK : wait_for_pictures (cuda, error);
+    status =
+        waits ? IMK_OK : follow (cuda->work, cuda->filled, cuda->stream, error);
     waits = true;
     if (status == IMK_OK)
       status = put_packet (cuda, i, error);
@@ -258,13 +260,11 @@ put_all (Cuda *cuda, ImkError *error)
 static ImkStatus
 follow_stream (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   if (stream == cuda->stream)
     return IMK_OK;
-  status = IMK_CUDA (error, cudaEventRecord (cuda->left, cuda->stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamWaitEvent (stream, cuda->left, 0));
+  status = follow (stream, cuda->left, cuda->stream, error);
   cuda->stream = stream;
   cuda->n_waited = 0;
   return status;
@@ -407,9 +407,7 @@ solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
   if (status == IMK_OK && cuda->n_puts_of_set == 0) /* without pictures */
     status = forget_seen (cuda, cuda->work, error);
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (cuda->ready, cuda->work));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamWaitEvent (stream, cuda->ready, 0));
+    status = follow (stream, cuda->ready, cuda->work, error);
   return status == IMK_OK ? solve_tiles (cuda, stream, error) : status;
 }
 
@@ -441,9 +439,7 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *bands,
   }
   cuda->stored[packet] = put.fresh;
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (cuda->filled, cuda->work));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamWaitEvent (stream, cuda->filled, 0));
+    status = follow (stream, cuda->filled, cuda->work, error);
   if (status == IMK_OK)
     status = imk_photostereo_cuda_put (&cuda->arguments, &put, stream, error);
   if (status == IMK_OK)
@@ -481,12 +477,10 @@ solve_strips (
   uint32_t end = end_solved (&a->plan), rows = a->n_rows;
   /* pictures are there when the caller's stream comes here, or the last of
    * those that they came on */
-  ImkStatus status = IMK_CUDA (error, cudaEventRecord (cuda->ready, stream));
+  ImkStatus status = follow (cuda->work, cuda->ready, stream, error);
 
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
-  if (status == IMK_OK)
-    status = wait_for_pictures (cuda, error);
+    status = follow (cuda->work, cuda->filled, cuda->stream, error);
   if (status == IMK_OK)
     status = forget_seen (cuda, stream, error);
   for (a->first_row = first_solved (&a->plan);
@@ -511,11 +505,8 @@ fetch_rows (
           p->n_rows * sizeof (Row), cudaMemcpyDeviceToHost, stream));
 
   if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaMemcpyAsync (seen, cuda->arguments.seen,
-                             sizeof (Seen), cudaMemcpyDeviceToHost, stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+    status = imk_cuda_read (
+        seen, cuda->arguments.seen, sizeof (Seen), stream, error);
   for (uint32_t y = 0; y < p->n_rows && status == IMK_OK; y++) {
     const Row *from = &cuda->host_rows[y];
 
@@ -569,9 +560,7 @@ cuda_solve (void *state, const ImkPhotostereoSet *set, bool compare,
     status = IMK_CUDA_LAUNCH (error, launch, store_mosaic, *a);
   /* The store must not change before that. */
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (cuda->ready, launch.stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
+    status = follow (cuda->work, cuda->ready, launch.stream, error);
   if (status == IMK_OK && rows)
     status = fetch_rows (cuda, rows, launch.stream, error);
   return status;
@@ -602,10 +591,7 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
     status = IMK_CUDA_LAUNCH (error, launch, take_probes, cuda->arguments,
         step_x, step_y, first, columns, cuda->probes);
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemcpyAsync (normals, cuda->probes, size,
-                                  cudaMemcpyDeviceToHost, launch.stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (launch.stream));
+    status = imk_cuda_read (normals, cuda->probes, size, launch.stream, error);
   return status;
 }
 

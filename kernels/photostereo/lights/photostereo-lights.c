@@ -125,7 +125,7 @@ next_line (Reader *r, Token tokens[MAX_TOKENS], uint32_t *n)
 }
 
 static ImkStatus
-parse_number (Reader *r, const Token *t, double *value)
+parse_number (const Reader *r, const Token *t, double *value, ImkError *error)
 {
   char text[MAX_NUMBER];
   char *end = text;
@@ -136,11 +136,11 @@ parse_number (Reader *r, const Token *t, double *value)
     *value = strtod_l (text, &end, r->locale);
   }
   if (t->size >= sizeof (text) || end != text + t->size)
-    return imk_error_set (r->error, IMK_ERROR_FILE,
+    return imk_error_set (error, IMK_ERROR_FILE,
         "%s, line %u: \"%s\" is not a number.", r->name, r->line,
         quote (t).text);
   if (!isfinite (*value))
-    return imk_error_set (r->error, IMK_ERROR_FILE,
+    return imk_error_set (error, IMK_ERROR_FILE,
         "%s, line %u: \"%s\" is not a finite number.", r->name, r->line,
         quote (t).text);
   return IMK_OK;
@@ -203,7 +203,7 @@ parse_numbers (Reader *r, const Token *tokens, uint32_t n_tokens, uint32_t n,
   ImkStatus status = IMK_OK;
 
   for (uint32_t i = 0; i < n && status == IMK_OK; i++)
-    status = parse_number (r, &tokens[n_tokens - n + i], &values[i]);
+    status = parse_number (r, &tokens[n_tokens - n + i], &values[i], r->error);
   return status;
 }
 
@@ -233,12 +233,10 @@ static uint32_t
 count_numbers (
     const Reader *r, const Token *tokens, uint32_t n_tokens, double values[6])
 {
-  Reader quiet = *r;
   uint32_t n = 0;
 
-  quiet.error = NULL;
   while (n < 6 && n + 1 < n_tokens &&
-         parse_number (&quiet, &tokens[n_tokens - n - 1], &values[5 - n]) ==
+         parse_number (r, &tokens[n_tokens - n - 1], &values[5 - n], NULL) ==
              IMK_OK)
     n++;
   return n;
@@ -321,12 +319,10 @@ parse_lp (Reader *r, uint32_t count, ImkPhotostereoLights *list)
 static bool
 is_named (const Reader *r, const Token *tokens, uint32_t n)
 {
-  Reader quiet = *r;
   double v[6], first;
 
-  quiet.error = NULL;
   return count_numbers (r, tokens, n, v) >= 3 &&
-         parse_number (&quiet, &tokens[0], &first) != IMK_OK;
+         parse_number (r, &tokens[0], &first, NULL) != IMK_OK;
 }
 
 static ImkStatus
@@ -339,7 +335,7 @@ parse_text (Reader *r, ImkPhotostereoLights *list)
 
   while (status == IMK_OK && next_line (r, tokens, &n)) {
     if (n == 1 && columns == 0) {
-      status = parse_number (r, &tokens[0], &count);
+      status = parse_number (r, &tokens[0], &count, r->error);
       if (status != IMK_OK)
         return status;
       if (!(count >= 1 && count <= IMK_PHOTOSTEREO_MAX_LIGHTS) ||
@@ -509,12 +505,10 @@ read_dome (Reader *r, const ImkJson *dome, ImkPhotostereoLights *list)
 
 /* Returns: how many numbers @array has, up to 4; 0 if one is none */
 static uint32_t
-read_numbers (Reader *r, const ImkJson *array, double values[4])
+read_numbers (const Reader *r, const ImkJson *array, double values[4])
 {
-  Reader quiet = *r;
   uint32_t n = 0;
 
-  quiet.error = NULL;
   if (!array || array->type != IMK_JSON_ARRAY)
     return 0;
   for (const ImkJson *v = array->child; v && n < 4; v = v->next, n++) {
@@ -523,7 +517,7 @@ read_numbers (Reader *r, const ImkJson *array, double values[4])
     if (v->type == IMK_JSON_NUMBER)
       values[n] = v->number;
     else if (v->type != IMK_JSON_STRING || v->text_size == 0 ||
-             parse_number (&quiet, &token, &values[n]) != IMK_OK)
+             parse_number (r, &token, &values[n], NULL) != IMK_OK)
       return 0;
   }
   return n;

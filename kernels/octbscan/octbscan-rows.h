@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Cameras take turns, so every n_cameras-th row of a B-scan is of the same one.
+ */
+#pragma once
+
+#include "octbscan/octbscan-level.h"
+
+/* The rows of a camera: @n, from @first on, @step apart. */
+typedef struct ImkOctbscanRows {
+  uint32_t first, step, n;
+} ImkOctbscanRows;
+
+/* @first_camera: of row 0 */
+IMK_OCTBSCAN_INLINE ImkOctbscanRows
+imk_octbscan_rows_of (
+    uint32_t camera, uint32_t n_cameras, uint32_t first_camera, uint32_t height)
+{
+  ImkOctbscanRows rows;
+
+  rows.first = (camera + n_cameras - first_camera % n_cameras) % n_cameras;
+  rows.step = n_cameras;
+  rows.n = rows.first < height ? (height - rows.first - 1) / n_cameras + 1 : 0;
+  return rows;
+}
+
+IMK_OCTBSCAN_INLINE uint32_t
+imk_octbscan_camera_of (uint32_t row, uint32_t n_cameras, uint32_t first_camera)
+{
+  return (row + first_camera % n_cameras) % n_cameras;
+}
