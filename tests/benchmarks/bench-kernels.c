@@ -11,12 +11,23 @@
 
 #define BENCH_API __attribute__ ((visibility ("default")))
 
-BENCH_API ImkLapsharpen *bench_lapsharpen_new (uint32_t width, uint32_t height,
-    uint32_t channels, uint32_t depth, double amount, uint32_t neighbours,
-    const float *kernel, uint32_t kernel_size, double radius);
+/* Sharpening of the class of that name in peers.py. */
+typedef struct BenchSharpening {
+  uint32_t channels, depth; /* u8 or u16 by the depth */
+  double amount;
+  uint32_t neighbours;
+  uint32_t kernel_size; /* 0: none */
+  double radius;        /* of an unsharp mask; 0: none */
+  double threshold;
+  uint32_t local; /* clamp */
+  uint32_t alpha, border;
+  float kernel[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
+} BenchSharpening;
+
+BENCH_API ImkLapsharpen *bench_lapsharpen_new (
+    uint32_t width, uint32_t height, const BenchSharpening *s);
 BENCH_API int bench_lapsharpen (ImkLapsharpen *self, const void *in, void *out,
     uint32_t width, uint32_t height, uint32_t channels, uint32_t depth);
-BENCH_API void bench_lapsharpen_free (ImkLapsharpen *self);
 BENCH_API ImkShcentroid *bench_shcentroid_new (
     uint32_t size, uint32_t pitch, bool cuda);
 BENCH_API int bench_shcentroid (ImkShcentroid *self, const void *frame,
@@ -31,12 +42,9 @@ BENCH_API int bench_photostereo_solve (
 BENCH_API void bench_photostereo_reset (ImkPhotostereo *self);
 BENCH_API void bench_photostereo_free (ImkPhotostereo *self);
 
-/* u8 or u16 by @depth, one thread, reflect101, all channels: what OpenCV does
- * by default. @kernel: (nullable); @radius: of an unsharp mask, 0 for none */
+/* For one thread. */
 ImkLapsharpen *
-bench_lapsharpen_new (uint32_t width, uint32_t height, uint32_t channels,
-    uint32_t depth, double amount, uint32_t neighbours, const float *kernel,
-    uint32_t kernel_size, double radius)
+bench_lapsharpen_new (uint32_t width, uint32_t height, const BenchSharpening *s)
 {
   ImkLapsharpenConfig config;
   ImkLapsharpen *self = NULL;
@@ -44,22 +52,29 @@ bench_lapsharpen_new (uint32_t width, uint32_t height, uint32_t channels,
   imk_lapsharpen_config_init (&config);
   config.width = width;
   config.height = height;
-  config.type = depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
-  config.depth = depth;
-  config.channels = channels;
-  config.channel_mask = (1u << channels) - 1;
+  config.type = s->depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
+  config.depth = s->depth;
+  config.channels = s->channels;
+  config.channel_mask = (1u << s->channels) - 1;
+  if (s->channels == 4) {
+    config.channel_mask = 7;
+    config.alpha_channel = 3;
+  }
   config.n_threads = 1;
-  config.border = IMK_LAPSHARPEN_BORDER_REFLECT101;
-  config.amount = amount;
-  config.neighbours = neighbours;
-  if (kernel) {
+  config.border = (ImkLapsharpenBorder) s->border;
+  config.alpha = (ImkLapsharpenAlpha) s->alpha;
+  config.amount = s->amount;
+  config.neighbours = s->neighbours;
+  config.threshold = s->threshold;
+  config.clamp =
+      s->local ? IMK_LAPSHARPEN_CLAMP_LOCAL : IMK_LAPSHARPEN_CLAMP_FULL;
+  config.kernel_size = s->kernel_size;
+  memcpy (config.kernel, s->kernel, sizeof (config.kernel));
+  if (s->kernel_size)
     config.method = IMK_LAPSHARPEN_METHOD_KERNEL;
-    config.kernel_size = kernel_size;
-    memcpy (
-        config.kernel, kernel, sizeof (*kernel) * kernel_size * kernel_size);
-  } else if (radius > 0) {
+  if (s->radius > 0) {
     config.method = IMK_LAPSHARPEN_METHOD_UNSHARP;
-    config.radius = radius;
+    config.radius = s->radius;
   }
   return imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, NULL) == IMK_OK
              ? self
@@ -81,12 +96,6 @@ bench_lapsharpen (ImkLapsharpen *self, const void *in, void *out,
   to = from;
   to.data = out;
   return imk_lapsharpen_process (self, &from, &to, NULL, NULL);
-}
-
-void
-bench_lapsharpen_free (ImkLapsharpen *self)
-{
-  imk_lapsharpen_free (self);
 }
 
 /* u8, x and y of each cell as float32, one thread on the CPU. */

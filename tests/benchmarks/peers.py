@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Our kernels beside NumPy, OpenCV and CuPy, in one process and in turns.
 
-Usage: peers.py --kernels bench-kernels.so [--csv FILE] [--quick] [--gpu]
+Usage: peers.py --kernels bench-kernels.so [--before bench-kernels.so] [--csv FILE]
+           [--quick] [--gpu] [--only lapsharpen|shcentroid|photostereo]
 Rows are those of bench.h. A package that is not there costs its rows only.
+--before: the module of an earlier build, for lapsharpen beside itself
 """
 import argparse
 import ctypes
@@ -62,11 +64,9 @@ def check(what, same):
 def load_kernels(location):
     k = ctypes.CDLL(location)
     pointer, u32 = ctypes.c_void_p, ctypes.c_uint32
-    k.bench_lapsharpen_new.argtypes = [
-        u32, u32, u32, u32, ctypes.c_double, u32, pointer, u32, ctypes.c_double]
+    k.bench_lapsharpen_new.argtypes = [u32, u32, ctypes.POINTER(Sharpening)]
     k.bench_lapsharpen_new.restype = pointer
     k.bench_lapsharpen.argtypes = [pointer, pointer, pointer] + 4 * [u32]
-    k.bench_lapsharpen_free.argtypes = [pointer]
     k.bench_photostereo_new.argtypes = [
         u32, u32, u32, pointer, u32, ctypes.c_bool, ctypes.c_bool]
     k.bench_photostereo_new.restype = pointer
@@ -99,93 +99,156 @@ def laplacian(amount, neighbours):
                      [-corner, -amount, -corner]], np.float32)
 
 
-# name, channels, depth, amount, neighbours, kernel, radius, counts between ours
-# and OpenCV's: it rounds halves to even, and its Gaussian is made otherwise
-SHARPEN_CASES = [
-    ("rgba", 4, 8, 1, 4, None, 0, 0),
-    ("rgba-amount-0.3", 4, 8, 0.3, 4, None, 0, 1),
-    ("rgba-amount-1.5", 4, 8, 1.5, 4, None, 0, 1),
-    ("rgba-neighbours-8", 4, 8, 1, 8, None, 0, 0),
-    ("rgba-kernel-3x3", 4, 8, 1, 4, 3, 0, 1),
-    ("rgba-kernel-7x7", 4, 8, 1, 4, 7, 0, 1),
-    ("gray8", 1, 8, 1, 4, None, 0, 0),
-    ("gray8-amount-0.3", 1, 8, 0.3, 4, None, 0, 1),
-    ("gray16", 1, 16, 1, 4, None, 0, 0),
-    ("gray16-amount-0.3", 1, 16, 0.3, 4, None, 0, 1),
-    ("rgba64", 4, 16, 1, 4, None, 0, 0),
-    ("rgba64-amount-0.3", 4, 16, 0.3, 4, None, 0, 1),
-    ("rgba-unsharp-1", 4, 8, 1, 4, None, 1, 3),
-    ("rgba-unsharp-5", 4, 8, 1, 4, None, 5, 3),
-    ("gray8-unsharp-5", 1, 8, 1, 4, None, 5, 3),
-    ("rgba-unsharp-20", 4, 8, 1, 4, None, 20, 3),
-]
+class Sharpening(ctypes.Structure):
+    """What both sides are to do: BenchSharpening of bench-kernels.c."""
+    _fields_ = [(name, ctypes.c_uint32) for name in ("channels", "depth")] + [
+        ("amount", ctypes.c_double), ("neighbours", ctypes.c_uint32),
+        ("kernel_size", ctypes.c_uint32), ("radius", ctypes.c_double),
+        ("threshold", ctypes.c_double), ("local", ctypes.c_uint32),
+        ("alpha", ctypes.c_uint32), ("border", ctypes.c_uint32),
+        ("kernel", ctypes.c_float * 49)]
+
+    def set_kernel(self, size):
+        self.kernel_size = size
+        for i in range(size * size):
+            self.kernel[i] = np.float32(i) / np.float32(49) - np.float32(0.4)
+
+    def matrix(self):
+        if self.kernel_size:
+            n = self.kernel_size
+            return np.array(self.kernel[:n * n], np.float32).reshape(n, n)
+        return laplacian(self.amount, self.neighbours)
 
 
-def sharpen_by_opencv(cv2, image, theirs, matrix, amount, radius):
+COPY, FILTER, WEIGHTED = range(3)  # ImkLapsharpenAlpha
+REPLICATE, ZERO, CONSTANT, REFLECT101, REFLECT = range(5)  # ImkLapsharpenBorder
+
+FORMATS = {"rgba": (4, 8), "gray8": (1, 8), "gray16": (1, 16), "rgba64": (4, 16)}
+
+# name: settings, counts between ours and OpenCV's, which rounds halves to even
+# and makes its Gaussian otherwise; None: OpenCV has nothing like it
+SETTINGS = {
+    "": ({}, 0),
+    "amount-0.3": ({"amount": 0.3}, 1),
+    "amount-0.5": ({"amount": 0.5}, 1),
+    "amount-1.5": ({"amount": 1.5}, 1),
+    "amount-4": ({"amount": 4}, 0),
+    "neighbours-8": ({"neighbours": 8}, 0),
+    "border-replicate": ({"border": REPLICATE}, 0),
+    "border-zero": ({"border": ZERO}, 0),
+    "border-reflect": ({"border": REFLECT}, 0),
+    "threshold-20": ({"threshold": 20}, None),
+    "local": ({"local": 1}, None),
+    "alpha-copy": ({"alpha": COPY}, None),
+    "alpha-weighted": ({"alpha": WEIGHTED}, None),
+    "kernel-3x3": ({"size": 3}, 1),
+    "kernel-5x5": ({"size": 5}, 1),
+    "kernel-7x7": ({"size": 7}, 1),
+    "unsharp-1": ({"radius": 1}, 3),
+    "unsharp-5": ({"radius": 5}, 3),
+    "unsharp-20": ({"radius": 20}, 3),
+}
+
+
+def sharpen_cases():
+    """(name, settings, counts): of RGBA all, of the others what costs more."""
+    for name, (settings, counts) in SETTINGS.items():
+        for form in FORMATS:
+            of_alpha, of_border = "alpha" in name, "border" in name
+            if form != "rgba" and (of_alpha or of_border):
+                continue
+            if form == "rgba64" and name not in ("", "amount-0.3", "amount-1.5"):
+                continue
+            if form == "gray16" and name.startswith("unsharp"):
+                continue  # OpenCV's Gaussian of 16 bits is another one
+            yield f"{form}-{name}".rstrip("-"), FORMATS[form], settings, counts
+
+
+def make_sharpening(channels, depth, settings):
+    given = {"amount": 1, "neighbours": 4, "alpha": FILTER, "border": REFLECT101,
+             **settings}
+    size = given.pop("size", 0)
+    s = Sharpening(channels=channels, depth=depth, **given)
+    if size:
+        s.set_kernel(size)
+    return s
+
+
+def sharpen_by_opencv(cv2, image, theirs, s):
     """Returns: a function of a turn, with buffers that are made once."""
-    blurred = np.empty_like(image)
+    blurred, matrix = np.empty_like(image), s.matrix()
+    border = {REPLICATE: cv2.BORDER_REPLICATE, ZERO: cv2.BORDER_CONSTANT,
+              REFLECT101: cv2.BORDER_REFLECT_101,
+              REFLECT: cv2.BORDER_REFLECT}[s.border]
 
     def unsharp(_):
-        cv2.GaussianBlur(image, (0, 0), radius, dst=blurred)
-        cv2.addWeighted(image, 1 + amount, blurred, -amount, 0, dst=theirs)
+        cv2.GaussianBlur(image, (0, 0), s.radius, dst=blurred)
+        cv2.addWeighted(image, 1 + s.amount, blurred, -s.amount, 0, dst=theirs)
 
     def filter_frame(_):
-        cv2.filter2D(image, -1, matrix, dst=theirs,
-                     borderType=cv2.BORDER_REFLECT_101)
+        cv2.filter2D(image, -1, matrix, dst=theirs, borderType=border)
 
-    return unsharp if radius else filter_frame
+    return unsharp if s.radius else filter_frame
 
 
-def sharpen_case(rows, kernels, case):
-    name, channels, depth, amount, neighbours, size, radius, counts = case
-    rng = np.random.default_rng(1)
-    image = rng.integers(0, 1 << depth, (HEIGHT, WIDTH, channels),
-                         dtype=np.uint16 if depth > 8 else np.uint8)
-    ours, theirs = np.empty_like(image), np.empty_like(image)
-    matrix = laplacian(amount, neighbours)
-    if size:
-        matrix = (np.arange(size * size, dtype=np.float32).reshape(size, size)
-                  / np.float32(49) - np.float32(0.4))
-    state = kernels.bench_lapsharpen_new(
-        WIDTH, HEIGHT, channels, depth, amount, neighbours,
-        matrix.ctypes.data if size else None, size or 0, radius)
+def run_sharpener(kernels, s, image, out):
+    """Returns: a function of a turn."""
+    state = kernels.bench_lapsharpen_new(WIDTH, HEIGHT, ctypes.byref(s))
     check("a sharpener", state)
 
-    def run_ours(_):
+    def run(_):
         status = kernels.bench_lapsharpen(
-            state, image.ctypes.data, ours.ctypes.data, WIDTH, HEIGHT, channels,
-            depth)
+            state, image.ctypes.data, out.ctypes.data, WIDTH, HEIGHT, s.channels,
+            s.depth)
         check("lapsharpen", status == 0)
 
-    def run_numpy(_):
-        theirs[:] = numpy_sharpen(image)
+    run(0)
+    return run
 
-    run_ours(0)
-    entries = [("cpu", "ours", run_ours),
-               ("cpu", "memcpy", lambda _: np.copyto(theirs, image))]
+
+def import_opencv():
     try:
         import cv2
     except ImportError as error:
         print(f"  no rows for OpenCV: {error}")
-    else:
-        cv2.setNumThreads(1)
-        run_opencv = sharpen_by_opencv(
-            cv2, image, theirs, matrix, amount, radius)
-        run_opencv(0)
+        return None
+    cv2.setNumThreads(1)
+    return cv2
+
+
+def sharpen_case(rows, kernels, before, cv2, case):
+    name, (channels, depth), settings, counts = case
+    rng = np.random.default_rng(1)
+    image = rng.integers(0, 1 << depth, (HEIGHT, WIDTH, channels),
+                         dtype=np.uint16 if depth > 8 else np.uint8)
+    ours, theirs = np.empty_like(image), np.empty_like(image)
+    s = make_sharpening(channels, depth, settings)
+    entries = [("cpu", "ours", run_sharpener(kernels, s, image, ours)),
+               ("cpu", "memcpy", lambda _: np.copyto(theirs, image))]
+    if before:
+        run = run_sharpener(before, s, image, theirs)
+        check(f"the build before ({name})", np.array_equal(ours, theirs))
+        entries.append(("cpu", "before", run))
+    if cv2 and counts is not None:
+        run = sharpen_by_opencv(cv2, image, theirs, s)
+        run(0)
         away = np.abs(ours.astype(np.int32) - theirs.astype(np.int32)).max()
         check(f"OpenCV ({name}, {away} counts away)", away <= counts)
-        entries.append(("cpu", "opencv", run_opencv))
+        entries.append(("cpu", "opencv", run))
     rows.case("peers", f"lapsharpen-2580x1319-{name}", entries)
     if name == "rgba":
+        def run_numpy(_):
+            theirs[:] = numpy_sharpen(image)
+
         check("NumPy", np.array_equal(ours, numpy_sharpen(image)))
         rows.case("peers", "lapsharpen-2580x1319-numpy",
                   [entries[0], ("cpu", "numpy", run_numpy)], 30)
-    kernels.bench_lapsharpen_free(state)
 
 
-def lapsharpen(rows, kernels):
-    for case in SHARPEN_CASES:
-        sharpen_case(rows, kernels, case)
+def lapsharpen(rows, kernels, before):
+    cv2 = import_opencv()
+    for case in sharpen_cases():
+        sharpen_case(rows, kernels, before, cv2, case)
 
 
 # --- shcentroid --------------------------------------------------------------
@@ -404,6 +467,8 @@ def photostereo(rows, kernels):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", required=True)
+    parser.add_argument("--before")
+    parser.add_argument("--only")
     parser.add_argument("--csv")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--gpu", action="store_true")
@@ -411,9 +476,13 @@ def main():
     kernels = load_kernels(os.path.abspath(options.kernels))
     rows = Rows(options.csv, 30 if options.quick else 200)
     if not options.gpu:
-        lapsharpen(rows, kernels)
-        shcentroid(rows, kernels)
-        photostereo(rows, kernels)
+        if options.only in (None, "lapsharpen"):
+            before = options.before and load_kernels(options.before)
+            lapsharpen(rows, kernels, before)
+        if options.only in (None, "shcentroid"):
+            shcentroid(rows, kernels)
+        if options.only in (None, "photostereo"):
+            photostereo(rows, kernels)
         return
     try:
         import cupy  # noqa: F401
