@@ -456,6 +456,37 @@ TEST (test_cpu_kernels, "kernels of weights of few bits follow the formula",
   }
 }
 
+/* Tenths have many sums that are a half but for what is rounded: the order of
+ * additions decides. */
+TEST (test_cpu_halves, "sums of a kernel near a half follow the formula",
+    .cpu_only = true)
+{
+  uint64_t seed = 31;
+
+  for (int i = 0; i < 300; i++) {
+    const uint32_t *size = PICK (sizes, &seed);
+    Case c = {.fill = FILL_NOISE, .seed = seed};
+    ImkLapsharpenConfig *k = &c.config;
+    uint32_t n;
+    int sum = 0;
+
+    *k = make_config (test_random (&seed) % 4 ? IMK_TYPE_U8 : IMK_TYPE_U16,
+        size[0], size[1], 1 + test_random (&seed) % 4);
+    k->border = (ImkLapsharpenBorder) (test_random (&seed) % 5);
+    k->method = IMK_LAPSHARPEN_METHOD_KERNEL;
+    k->kernel_size = 3 + 2 * (uint32_t) (test_random (&seed) % 3);
+    n = k->kernel_size * k->kernel_size;
+    for (uint32_t w = 0; w < n; w++) {
+      const int tenths = (int) (test_random (&seed) % 7) - 3;
+
+      k->kernel[w] = (float) tenths / 10;
+      sum += w == n / 2 ? 0 : tenths;
+    }
+    k->kernel[n / 2] = (float) (10 - sum) / 10;
+    check_cpu (&c);
+  }
+}
+
 TEST (test_cuda_matrix,
     "CUDA equals the CPU for all types, borders, sizes and fills")
 {

@@ -74,7 +74,8 @@ typedef enum Way {
   CORED,    /* the same with a threshold */
   FLOATS,   /* any amount and threshold, as imk_lapsharpen_sample () */
   WEIGHTED, /* the same, bytes of four channels weighted by alpha */
-  TAPS      /* kernels of few bits on bytes */
+  TAPS,     /* kernels of few bits on bytes */
+  LINES     /* any kernel without a threshold: made by rows.h */
 } Way;
 
 /* A chunk, or a vector from any sample of a chunk on. */
@@ -85,10 +86,12 @@ typedef struct Band {
   const Work *work;
   const ImkLapsharpenRule *rule;
   Way way;
+  const struct Plan *plan;          /* for vectors.h */
   Sample filtered[PERIOD];          /* all bits: sharpen the sample; 0: copy */
   int16_t measured[CHUNK];          /* -1: sum the sample; 0: ignore it */
   Sample low[PERIOD], high[PERIOD]; /* the range, for limited */
   Grown grown;
+  const Sample *made;                    /* the row for LINES, see rows.h */
   Line lines[IMK_LAPSHARPEN_MAX_KERNEL]; /* copies of rows */
   ImkLapsharpenSums sums;
 } Band;

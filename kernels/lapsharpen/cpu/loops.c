@@ -5,6 +5,7 @@
  * SAMPLE_BITS: 8 or 16
  * Chunks of a row, or vectors, are read and written in place. Its ends, and
  * samples with unused bits, go by way of copies. */
+#include "lapsharpen/cpu/copies.h"
 #include "lapsharpen/cpu/correlate.h"
 #include "lapsharpen/cpu/smooth.h"
 #include "lapsharpen/cpu/vectors.h"
@@ -67,46 +68,6 @@ sharpen_chunks (Band *band, const Rows *rows, uint32_t n, Sample *out)
 }
 
 /* --- copies for the ends of rows ------------------------------------------ */
-
-/* Copies the counts of @n samples. */
-INLINE void
-copy_counts (
-    const ImkLapsharpenRule *rule, const Sample *from, uint32_t n, Sample *to)
-{
-  if (!rule->shift)
-    memcpy (to, from, n * sizeof (Sample));
-  else
-    for (uint32_t i = 0; i < n; i++)
-      to[i] = (Sample) (from[i] >> rule->shift);
-}
-
-/* Copies @n pixels from pixel @x of a row on, which may be outside; the row is
- * NULL where the border is constant. */
-static void
-copy_pixels (
-    const ImkLapsharpenRule *rule, const Sample *row, int x, int n, Sample *to)
-{
-  const uint32_t c = rule->channels;
-  const int width = (int) rule->width;
-
-  for (int end = x + n; x < end; to += c, x++) {
-    const bool outside = x < 0 || x >= width;
-
-    if (!row || (outside && rule->constant))
-      for (uint32_t i = 0; i < c; i++)
-        to[i] = (Sample) rule->border_value;
-    else if (outside)
-      copy_counts (rule,
-          row + c * (uint32_t) imk_lapsharpen_inside (x, width, rule), c, to);
-    else {
-      const uint32_t m = (uint32_t) (LEAST (end, width) - x);
-
-      copy_counts (rule, row + c * (uint32_t) x, c * m, to);
-      to += c * (m - 1);
-      x += (int) m - 1;
-    }
-  }
-}
 
 /* Samples @first to @end. What is computed of the rest of a chunk is thrown
  * away. */
@@ -248,13 +209,19 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
 {
   Work *work = data;
   Band band = make_band (work);
+  const Plan plan = make_plan (band.rule, band.way);
   ImkLapsharpenSums sums = {0};
   Scratch *scratch = NULL;
   Smoother smoother;
+  MadeRows made;
 
+  band.plan = &plan;
   if (band.rule->smooth.step) {
     scratch = imk_lapsharpen_take_scratch (work->scratch);
     start_smoother (&smoother, work, first, scratch->memory);
+  } else if (band.way == LINES) {
+    scratch = imk_lapsharpen_take_scratch (work->scratch);
+    made = start_made_rows (work, first, scratch->memory);
   }
   for (uint32_t y = first; y < end; y++) {
     Sample *out =
@@ -268,7 +235,9 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     for (uint32_t i = HERE - band.rule->reach; i <= HERE + band.rule->reach;
          i++)
       rows.row[i] = get_row (work, (int) (y + i) - HERE);
-    if (scratch)
+    if (band.way == LINES)
+      band.made = get_made_row (&made, &plan.kernel, (int) y);
+    else if (scratch)
       smooth_row (&smoother, y, &band.grown);
     band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */
     sharpen_row (&band, &rows, out);

@@ -14,7 +14,7 @@ typedef struct Work {
   const ImkLapsharpenRule *rule;
   const ImkImage *in;
   ImkImage *out;
-  struct ScratchPool *scratch; /* for smoothing */
+  struct ScratchPool *scratch; /* of threads */
   const uint8_t *mask;         /* (nullable) */
   ImkLapsharpenSums sums;
   uint64_t noise;

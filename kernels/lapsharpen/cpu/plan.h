@@ -50,6 +50,17 @@ enum {
   MAX_TAPS = IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL / 2 + 1
 };
 
+/* A kernel whose sums are made in another order than those of the reference,
+ * in units of 2^-bits counts. See rows.h. */
+typedef struct Kernel {
+  bool exact; /* the order of the reference is needed for too many samples */
+  float weights[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
+  Floats start;        /* half a count, and what the sums may differ by */
+  Ints bits, fraction; /* and 32 - bits */
+  Ints near;           /* fractions below may be another count; times 2^32 */
+  Ints largest;        /* sums from here on are the largest sample */
+} Kernel;
+
 /* A rule in the terms of vectors. */
 typedef struct Plan {
   ptrdiff_t c;
@@ -64,6 +75,7 @@ typedef struct Plan {
   Vector minus, centre;    /* weights of neighbours and the sample */
   Vector alpha;            /* bytes of a vector that hold alpha */
   Floats full, reciprocal; /* for WEIGHTED: maximum and 1 / maximum */
+  Kernel kernel;           /* for LINES */
 } Plan;
 
 INLINE Vector
@@ -98,16 +110,62 @@ find_kernel_fraction (const ImkLapsharpenRule *rule)
   return -1;
 }
 
+/* Returns: the largest error of rounding a float32 of up to @value */
+static double
+rounding_error (double value)
+{
+  int exponent;
+
+  frexp (value, &exponent);
+  return ldexp (1, exponent - 25);
+}
+
+/* The reference rounds each product and each sum, fused multiply-add each sum.
+ */
+static Kernel
+make_kernel (const ImkLapsharpenRule *rule)
+{
+  enum { MAX_BITS = 16, FEW_NEAR = 64 };
+  const uint32_t n = rule->kernel_size * rule->kernel_size;
+  const double most = (Sample) -1;
+  double positive = 1, negative = 0, error = 0, apart;
+  int bits = MAX_BITS;
+  Kernel k = {.exact = true};
+
+  for (uint32_t i = 0; i < n; i++) {
+    const double product = most * fabs ((double) rule->kernel[i]);
+
+    positive += rule->kernel[i] > 0 ? product : 0;
+    negative += rule->kernel[i] > 0 ? 0 : product;
+    error += rounding_error (product) +
+             2 * rounding_error (MOST (positive, negative) + error);
+  }
+  while (bits > 0 && ldexp (positive + negative, bits) > 1 << 30)
+    bits--;
+  apart = ceil (ldexp (error, bits)) + 1; /* 1: of the conversion to integers */
+  if (!(ldexp (2 * apart, -bits) * FEW_NEAR < 1))
+    return k;
+  k.exact = false;
+  for (uint32_t i = 0; i < n; i++)
+    k.weights[i] = ldexpf (rule->kernel[i], bits);
+  k.start = (Floats){0} + (float) (ldexp (0.5, bits) + apart);
+  k.bits = (Ints){0} + bits;
+  k.fraction = 32 - k.bits;
+  k.near = ((Ints){0} + (int32_t) (2 * apart)) << k.fraction;
+  k.largest =
+      (Ints){0} + (int32_t) LEAST (ldexp (most + 1, bits) - 1, INT32_MAX);
+  return k;
+}
+
 INLINE Way
 choose_way (const ImkLapsharpenRule *rule)
 {
   if (rule->measured || rule->adaptive || rule->smooth.step)
     return CHUNKS;
+  if (rule->kernel_size && (rule->edges || rule->threshold > 0))
+    return CHUNKS;
   if (rule->kernel_size)
-    return SAMPLE_BITS == 8 && !rule->edges && rule->threshold == 0 &&
-                   find_kernel_fraction (rule) >= 0
-               ? TAPS
-               : CHUNKS;
+    return SAMPLE_BITS == 8 && find_kernel_fraction (rule) >= 0 ? TAPS : LINES;
   if (rule->weight_channel >= 0)
     return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
   if (rule->multiple && !rule->edges && rule->threshold <= 1)
@@ -116,19 +174,19 @@ choose_way (const ImkLapsharpenRule *rule)
 }
 
 /* FLOATS of bytes have L times 2^16, which costs nothing and is exact. */
-INLINE Plan
-make_plan (const ImkLapsharpenRule *rule, Way way, bool diagonal)
+static Plan
+make_plan (const ImkLapsharpenRule *rule, Way way)
 {
   const float scale = SAMPLE_BITS == 8 && way == FLOATS ? 65536.0f : 1.0f;
   const uint32_t one = 1u << rule->fraction;
   const uint32_t times = way == FEW ? rule->multiple : 1;
   Plan p = {.c = rule->channels,
-      .diagonal = diagonal,
+      .diagonal = rule->neighbours == 8,
       .cored = rule->threshold > 0,
       .soft = rule->soft,
       .edges = rule->edges,
       .limited = rule->limited};
-  Bytes alpha;
+  Bytes alpha = {0};
 
   p.amount = (Floats){0} + rule->amount / scale;
   p.threshold = (Floats){0} + rule->threshold * scale;
@@ -152,6 +210,8 @@ make_plan (const ImkLapsharpenRule *rule, Way way, bool diagonal)
   p.alpha = (Vector) alpha;
   p.full = (Floats){0} + (float) rule->maximum;
   p.reciprocal = (Floats){0} + (float) (1 / (double) rule->maximum);
+  if (way == LINES)
+    p.kernel = make_kernel (rule);
   return p;
 }
 

@@ -21,15 +21,16 @@ imk_lapsharpen_scratch_resize (
 {
   ScratchPool made = {.n = pool->n};
 
-  if (!rule->smooth.step)
+  if (!rule->smooth.step && !rule->kernel_size)
     return IMK_OK;
-  made.n_floats = smooth_sizes (rule).total;
+  made.n_floats = rule->smooth.step ? smooth_sizes (rule).total
+                                    : MAX_TOGETHER * made_row_size (rule);
   if (made.n_floats == pool->n_floats)
     return IMK_OK;
   if (!allocate (&made)) {
     imk_lapsharpen_scratch_clear (&made);
     return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for smoothing with %u threads: %zu bytes each. "
+        "There is no memory for the rows of %u threads: %zu bytes each. "
         "Take fewer threads (n-threads).",
         pool->n, made.n_floats * sizeof (float));
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The memory of threads that smooth a frame: rows of float32. */
+/* The memory of threads that smooth a frame or apply a kernel: rows of float32.
+ */
 #pragma once
 
 #include "lapsharpen/cpu/loops.h"
@@ -25,6 +26,16 @@ void imk_lapsharpen_scratch_clear (ScratchPool *pool);
 /* Never blocks: there is one for each thread. */
 Scratch *imk_lapsharpen_take_scratch (ScratchPool *pool);
 void imk_lapsharpen_give_back_scratch (Scratch *scratch);
+
+enum { MAX_TOGETHER = 4 }; /* rows that a kernel makes together */
+
+/* Returns: floats that such a row fits, with room for a chunk that begins at
+ * the last sample */
+static inline size_t
+made_row_size (const ImkLapsharpenRule *rule)
+{
+  return rule->channels * rule->width + CHUNK;
+}
 
 enum { GROWN = 3 }; /* rows that a row of the frame is made of */
 

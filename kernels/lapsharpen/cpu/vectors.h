@@ -13,6 +13,7 @@
 #else
 #include "lapsharpen/cpu/vectors-16.h"
 #endif
+#include "lapsharpen/cpu/rows.h"
 
 /* --- limits --------------------------------------------------------------- */
 
@@ -56,7 +57,8 @@ INLINE void
 sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
     size_t end, Way way, bool diagonal, Limits limits, Sample *out)
 {
-  const Plan plan = make_plan (band->rule, way, diagonal), *p = &plan;
+  Plan plan = *band->plan; /* a copy that no store can change */
+  const Plan *p = &plan;
   const size_t last = end - STEP;
   /* WEIGHTED needs whole pixels; other stores cross no cache line. */
   const size_t crossed =
@@ -69,6 +71,7 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
       way == TAPS ? make_taps (band->rule, rows, fraction, taps) : 0;
   size_t step;
 
+  plan.diagonal = diagonal;
   for (size_t i = first, phase = (rows->first + first) % CHUNK;; i += step) {
     const Sample *above = rows->row[ABOVE] + i;
     const Sample *here = rows->row[HERE] + i;
@@ -79,6 +82,7 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
     __builtin_prefetch (below + PREFETCH, 0);
     __builtin_prefetch (out + i + PREFETCH, 1);
     t = way == TAPS       ? sharpen_taps (taps, n_taps, (int16_t) fraction, i)
+        : way == LINES    ? load (band->made + rows->first + i)
         : way == WEIGHTED ? sharpen_weighted (p, v, above, here, below)
                           : sharpen_vector (p, way, v, above, here, below);
     if (!p->whole)
@@ -124,7 +128,7 @@ INLINE void
 sharpen_vectors_so (const Band *band, const Rows *rows, size_t first,
     size_t end, Way way, Sample *out)
 {
-  if (way == TAPS || band->rule->neighbours == 4)
+  if (way == TAPS || way == LINES || band->rule->neighbours == 4)
     sharpen_vectors_by (band, rows, first, end, way, false, out);
   else
     sharpen_vectors_by (band, rows, first, end, way, true, out);
@@ -142,8 +146,10 @@ sharpen_vectors (
     sharpen_vectors_so (band, rows, first, end, FLOATS, out);
   else if (band->way == WEIGHTED)
     sharpen_vectors_so (band, rows, first, end, WEIGHTED, out);
-  else
+  else if (band->way == TAPS)
     sharpen_vectors_so (band, rows, first, end, TAPS, out);
+  else
+    sharpen_vectors_so (band, rows, first, end, LINES, out);
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -206,10 +212,40 @@ sharpen_row_by_vectors (Band *band, const Rows *rows, size_t end, Sample *out)
 /* The loops of chunk.h are as good for amounts of few bits. */
 enum { STEP = CHUNK };
 
+typedef struct Kernel {
+  Way way;
+} Kernel;
+
+typedef struct Plan {
+  Kernel kernel;
+} Plan;
+
+typedef struct MadeRows {
+  const Work *work;
+} MadeRows;
+
 INLINE Way
 choose_way (const ImkLapsharpenRule *rule)
 {
   return CHUNKS;
+}
+
+INLINE Plan
+make_plan (const ImkLapsharpenRule *rule, Way way)
+{
+  return (Plan){{way}};
+}
+
+INLINE MadeRows
+start_made_rows (const Work *work, uint32_t y, float *memory)
+{
+  return (MadeRows){work};
+}
+
+INLINE const Sample *
+get_made_row (MadeRows *made, const Kernel *kernel, int y)
+{
+  return NULL;
 }
 
 INLINE void
