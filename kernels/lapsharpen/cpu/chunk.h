@@ -93,6 +93,7 @@ typedef struct Band {
   Grown grown;
   const Sample *made;                    /* the row for LINES, see rows.h */
   Line lines[IMK_LAPSHARPEN_MAX_KERNEL]; /* copies of rows */
+  Line right_lines[IMK_LAPSHARPEN_MAX_KERNEL];
   ImkLapsharpenSums sums;
 } Band;
 

@@ -139,8 +139,10 @@ correlate_together (const ImkLapsharpenRule *rule, const Kernel *k, int size,
     for (int x = 0; x < size; x++, from += c)
 #pragma GCC unroll 16
       for (int j = 0; j < PARTS; j++) {
-        const Floats v = load_floats (from + j * LANES);
+        Floats v = load_floats (from + j * LANES);
 
+        /* Without this, gcc 12 loads it for each row anew. */
+        __asm__("" : "+v"(v));
 #pragma GCC unroll 16
         for (int r = MOST (y - size + 1, 0); r <= LEAST (y, TOGETHER - 1);
              r++) {

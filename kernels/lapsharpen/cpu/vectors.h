@@ -69,10 +69,10 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
   Tap taps[MAX_TAPS];
   const int n_taps =
       way == TAPS ? make_taps (band->rule, rows, fraction, taps) : 0;
-  size_t step;
+  size_t next = first + STEP - crossed, phase = (rows->first + first) % CHUNK;
 
   plan.diagonal = diagonal;
-  for (size_t i = first, phase = (rows->first + first) % CHUNK;; i += step) {
+  for (size_t i = first;;) {
     const Sample *above = rows->row[ABOVE] + i;
     const Sample *here = rows->row[HERE] + i;
     const Sample *below = rows->row[BELOW] + i;
@@ -103,9 +103,11 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
     memcpy (out + i, &t, sizeof (t));
     if (i == last)
       break;
-    step = LEAST (i == first ? STEP - crossed : STEP, last - i);
-    phase += step;
+    next = LEAST (next, last);
+    phase += next - i;
     phase -= phase < CHUNK ? 0 : CHUNK;
+    i = next;
+    next += STEP;
   }
 }
 
@@ -170,10 +172,10 @@ copy_beside (
   }
 }
 
-/* The vector of samples @first on, with which a row begins or ends: by way of
- * copies, which have the pixels beside. */
-static void
-sharpen_end (Band *band, const Rows *rows, size_t first, Sample *out)
+/* Copies the vector of samples @first on, with which a row begins or ends, and
+ * the pixels beside. */
+static Rows
+copy_end (const Band *band, const Rows *rows, size_t first, Line *lines)
 {
   const ImkLapsharpenRule *rule = band->rule;
   const uint32_t reach = rule->reach;
@@ -181,7 +183,7 @@ sharpen_end (Band *band, const Rows *rows, size_t first, Sample *out)
 
   for (uint32_t i = HERE - reach; i <= HERE + reach; i++) {
     const Sample *row = rows->row[i];
-    Sample *line = band->lines[i].samples + MARGIN;
+    Sample *line = lines[i].samples + MARGIN;
 
     memcpy (line, row + first, STEP * sizeof (Sample));
     if (first == 0) {
@@ -193,18 +195,21 @@ sharpen_end (Band *band, const Rows *rows, size_t first, Sample *out)
     }
     copies.row[i] = line;
   }
-  sharpen_vectors (band, &copies, 0, STEP, out + first);
+  return copies;
 }
 
-/* Rows of at least 2 vectors and @end samples. */
+/* Rows of at least 2 vectors and @end samples. Copies are read long after they
+ * are written: the processor waits for stores that a load has parts of. */
 static void
 sharpen_row_by_vectors (Band *band, const Rows *rows, size_t end, Sample *out)
 {
   const size_t margin = band->rule->reach * band->rule->channels;
+  const Rows left = copy_end (band, rows, 0, band->lines);
+  const Rows right = copy_end (band, rows, end - STEP, band->right_lines);
 
-  sharpen_end (band, rows, 0, out);
   sharpen_vectors (band, rows, margin, end - margin, out);
-  sharpen_end (band, rows, end - STEP, out);
+  sharpen_vectors (band, &left, 0, STEP, out);
+  sharpen_vectors (band, &right, 0, STEP, out + end - STEP);
 }
 
 #else
