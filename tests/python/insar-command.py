@@ -383,8 +383,7 @@ class Insar(unittest.TestCase):
         latitude, longitude = self.places()
         for name, values in ("lat", latitude), ("lon", longitude):
             np.save(self.path(name + ".npy"), values)
-        rows = np.stack([v.ravel() for v in (*np.meshgrid(np.arange(WIDTH) + 0.0, np.arange(HEIGHT) + 0.0), 0 * latitude, longitude, latitude)], -1)
-        rows[::3].tofile(self.path("trans.dat"))
+        self.trans(latitude, longitude)[::3].tofile(self.path("trans.dat"))
         for words in ["lat.npy", "lon.npy"], ["trans.dat"]:
             out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--geocode", *map(self.path, words))
             dataset = gdal.Open(os.path.join(out, "geo-coherence.tif"))
@@ -404,9 +403,7 @@ class Insar(unittest.TestCase):
 
     @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
     def test_places_that_are_exchanged(self):
-        x, y, z = np.moveaxis(flat.true_point(np.zeros((HEIGHT, WIDTH)), flat.AXES)[0], -1, 0)
-        latitude = np.degrees(np.arctan2(z, (flat.AXES[1] / flat.AXES[0]) ** 2 * np.hypot(x, y)))
-        longitude = np.degrees(np.arctan2(y, x))
+        latitude, longitude = self.true_places()
         for name, values in ("there-lat", latitude), ("there-lon", longitude), ("far-lat", latitude - 5), ("east", longitude % 10 + 100):
             np.save(self.path(name + ".npy"), values)
             values.astype("<f4").tofile(self.path(name))
@@ -415,12 +412,64 @@ class Insar(unittest.TestCase):
             words = [[self.path(name + end) for name in names] for names in
                      (("east", "there-lat"), ("there-lon", "there-lat"), ("there-lat", "there-lon"), ("far-lat", "there-lon"))]
             told = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--geocode", *words[0], status=3)
-            self.assertIn("and latitudes are -90 to 90. Give LAT first", told)
+            self.assertIn("can be -90 to 90. Give LAT first", told)
             self.assertIn("they are exchanged. Give LAT first", self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[1], status=3))
             self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[2])
             self.assertEqual([text for text in self.result["warnings"] if "LAT" in text], [])
             self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[3])
-            self.assertIn("Are LAT and LON of this reference?", "".join(self.result["warnings"]))
+            self.assertIn("of this reference?", "".join(self.result["warnings"]))
+
+    def true_places(self):
+        """Latitude and longitude of each sample by the orbit, 500 m above the ellipsoid"""
+        x, y, z = np.moveaxis(flat.true_point(np.full((HEIGHT, WIDTH), 500.0), flat.AXES)[0], -1, 0)
+        latitude = np.degrees(np.arctan2(z, (flat.AXES[1] / flat.AXES[0]) ** 2 * np.hypot(x, y)))
+        return latitude, np.degrees(np.arctan2(y, x))
+
+    @staticmethod
+    def trans(latitude, longitude):
+        """Rows of trans.dat"""
+        lines, columns = np.mgrid[:HEIGHT, :WIDTH] + 0.0
+        return np.stack([v.ravel() for v in (columns, lines, 0 * latitude, longitude, latitude)], -1)
+
+    def refuse_places(self, sentence, *words):
+        self.assertRegex(self.run_insar("ref.PRM", "sec.PRM", "--geocode", *map(self.path, words), status=3), sentence)
+
+    def warn_of_places(self, sentence, *words):
+        self.run_insar("ref.PRM", "sec.PRM", "--coregistered", "--geocode", *map(self.path, words))
+        self.assertRegex(" ".join(text for text in self.result["warnings"] if self.folder in text), sentence)
+
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_places_of_another_part(self):
+        """By the orbit, at all places and not in the middle alone."""
+        for name, part in (("columns", np.s_[:, ::-1]), ("lines", np.s_[::-1]), ("half", np.s_[:120]), ("good", np.s_[:]), ("beside", np.s_[:])):
+            for kind, values in zip(("lat", "lon"), self.true_places()):
+                np.save(self.path(f"{name}-{kind}.npy"), values[part] + (0.5 if name == "beside" and kind == "lat" else 0))
+        self.refuse_places("are mirrored in columns", "columns-lat.npy", "columns-lon.npy")
+        self.refuse_places("are mirrored in lines", "lines-lat.npy", "lines-lon.npy")
+        self.warn_of_places("the lines of the image are 0.60 times as long", "half-lat.npy", "half-lon.npy")
+        self.warn_of_places("of another area, 5[56].* km beside", "beside-lat.npy", "beside-lon.npy")
+        self.warn_of_places("^$", "good-lat.npy", "good-lon.npy")
+
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_trans_is_checked_first(self):
+        """A file that is cut, of other numbers, or of another image"""
+        rows = self.trans(*self.true_places())
+        for name, values in (("good", rows), ("exchanged", rows[:, [0, 1, 2, 4, 3]]), ("twice", rows * [2, 2, 1, 1, 1]), ("single", rows.astype("<f4")),
+                             ("swapped", rows.astype(">f8")), ("part", rows[rows[:, 0] < 200])):
+            values.tofile(self.path(name + ".dat"))
+        with open(self.path("good.dat"), "rb") as file, open(self.path("cut.dat"), "wb") as cut:
+            cut.write(file.read()[:-7])
+        np.savetxt(self.path("text.dat"), rows[::50])
+        holes = rows.copy()
+        holes[::7] = np.nan
+        holes.tofile(self.path("holes.dat"))
+        for name, sentence in (("cut", "no whole rows: it is cut short"), ("text", "is text"), ("single", "are no points"), ("swapped", "are no points"),
+                               ("exchanged", "they are exchanged. Rows of trans.dat are")):
+            self.refuse_places(sentence, name + ".dat")
+        for name, sentence in (("twice", "the lines of the image are 0.49 times as long"), ("part", "span columns 0 to 199 of 320"),
+                               ("holes", "14 % of the rows"), ("good", "^$")):
+            self.warn_of_places(sentence, name + ".dat")
+        self.assertIn("has one raster", self.run_insar("ref.PRM", "sec.PRM", "--geocode", self.path("ref.npy"), status=2))
 
     def write_vrt(self, name, kind, size):
         with open(self.path(name + ".vrt"), "w", encoding="ascii") as file:

@@ -62,6 +62,8 @@ def check_options(options):
     if options.geocode:
         if len(options.geocode) > 2:
             raise Failure(WRONG_USE, f"--geocode has {len(options.geocode)} files; give LAT and LON, or trans.dat.")
+        if len(options.geocode) == 1 and is_raster(options.geocode[0]):
+            raise Failure(WRONG_USE, f'--geocode has one raster, "{options.geocode[0]}"; give LAT and LON, or trans.dat.')
         geocode.check()
     if options.coregistered and options.warp:
         raise Failure(WRONG_USE, "--warp measures offsets, and --coregistered says that there are none. Leave one of them out.")
@@ -71,6 +73,11 @@ def check_options(options):
         raise Failure(WRONG_USE, f"--grid is for a phase from orbits, and --flatten is {options.flatten}. Leave one of them out.")
     if options.flatten == "dem" and not options.dem:
         raise Failure(WRONG_USE, "--flatten dem needs --dem with the heights.")
+
+
+def is_raster(path):
+    """For --geocode: no trans.dat, nor the word orbit?"""
+    return bool(library.format_of(path)) or path.lower().endswith((".npy", ".vrt", ".rdr", ".tif", ".grd"))
 
 
 def check_product(path):
@@ -142,7 +149,7 @@ def check_rasters(options, this, made):
     found = rasters.read_mask(options.mask, size, options.looks, this.scratch, made.warn)
     if options.dem:
         rasters.check_dem(options.dem, size, options.looks, this.scratch, made.warn)
-    if not options.geocode or len(options.geocode) != 2:
+    if not options.geocode or options.geocode == ["orbit"]:
         return found, None
     orbits = find_orbits(options, this.pair)
     path = options.grid or (orbits[0] if orbits else "")
@@ -151,9 +158,7 @@ def check_rasters(options, this, made):
 
 
 def find_places(options, this, summary, image):
-    """Returns: paths of latitude and longitude, which LAT and LON do not give"""
-    if not image:
-        return geocode.of_trans(options.geocode[0], options.looks, summary, this.scratch)
+    """Returns: paths of latitude and longitude, by the orbit"""
     size = this.images[0].width, this.images[0].height
     seen = ground.of_cells(image, options.looks, (summary["height"], summary["width"]), size, options.dem, options.dem_surface, this.scratch)
     longitude = geocode.continued(seen.longitude, library.numpy().nanmax(seen.longitude))
