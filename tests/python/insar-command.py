@@ -366,6 +366,48 @@ class Insar(unittest.TestCase):
         print(f"unwrapped: {away.std():.3f} rad rms")
         self.assertLess(away.std(), 0.15)  # not a turn anywhere
 
+    def fake(self, name, lines):
+        """A program before those of the PATH. Returns: the PATH"""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n" + lines)
+        os.chmod(file.name, 0o755)
+        return folder + os.pathsep + os.environ["PATH"]
+
+    def run_late(self, path, *words, status):
+        """Returns: what was printed, and the result, whose interferogram is there"""
+        out = os.path.join(tempfile.mkdtemp(dir=self.folder), "pair")
+        words = "insar", self.path("ref.npy"), self.path("aligned.npy"), "--coregistered", "-o", out, *words
+        told, result = gst_imaging(*words, status=status, PATH=path), result_of(out)
+        for name in "interferogram.cf32", "coherence.img", "report.html", "snaphu.conf":
+            self.assertIn(name, [entry["name"] for entry in result["outputs"]])
+        self.assertIn(f"are in {out}", told)
+        self.assertTrue(any(text.startswith("Not complete: ") for text in result["warnings"]))
+        self.assertIn("partial", result["options"])
+        return told, result, words
+
+    def test_a_failing_snaphu_leaves_the_interferogram(self):
+        for lines, status, sentence in (("kill -9 $$\n", 1, "ended by signal 9"), ("exit 0\n", 4, r"wrote 0 of the \d+ bytes of unwrapped.img"),
+                                        ("echo 'no space left'; echo Abort; exit 1\n", 1, 'exit status 1. It printed: "no space left"'),
+                                        ("echo half > unwrapped.img\n", 4, r"wrote 5 of the \d+ bytes")):
+            with self.subTest(lines):
+                told, result, words = self.run_late(self.fake("snaphu", lines), "--unwrap", status=status)
+                self.assertRegex(told, sentence)
+                self.assertIn("snaphu -f snaphu.conf in the folder", told)
+                self.assertFalse([entry for entry in result["outputs"] if entry["name"].startswith("unwrapped")])
+        whole = "head -c $((4 * 80 * 50)) /dev/zero > unwrapped.img\n"
+        gst_imaging(*words, PATH=self.fake("snaphu", whole))  # the same command, without --overwrite
+        result = result_of(words[5])
+        self.assertEqual((result["warnings"], "partial" in result["options"]), ([], False))
+
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_a_failing_gdalwarp_leaves_the_interferogram(self):
+        for name, values in zip(("whole-lat", "whole-lon"), self.places()):
+            np.save(self.path(name + ".npy"), values)
+        path = self.fake("gdalwarp", "echo 'ERROR 3: No space left'; exit 1\n")
+        told = self.run_late(path, "--geocode", self.path("whole-lat.npy"), self.path("whole-lon.npy"), status=4)[0]
+        self.assertIn("exit status 1: ERROR 3: No space left Missing: the map.", told)
+
     def test_a_mask_is_read_in_the_middle_of_cells(self):
         mask = np.zeros((HEIGHT, WIDTH), np.uint8)
         mask[LOOKS // 2::LOOKS, LOOKS // 2::LOOKS] = 1

@@ -13,8 +13,8 @@ names the image whose geometry that is, if it is a third one, as in a stack.
 """
 import os
 
-from .. import library
-from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+from .. import job, library
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, explain
 from ..sar import agreement, arguments, fringes, geocode, grids, ground, orbit, rasters, told, unwrap
 from ..sar import places as geolocation
 from ..sar.alignment import Alignment, report
@@ -179,22 +179,55 @@ def warn_of_third(made, pair, orbit):
                   f"rad. --grid {third} is right.")
 
 
+class Late:
+    """For with: a step behind the interferogram, which stays where the step fails. outputs: beginnings of the names of what the step writes"""
+
+    def __init__(self, made, missing, outputs, how):
+        """missing: what is not there without the step; how: to go on"""
+        self.made, self.missing, self.outputs, self.how, self.failure = made, missing, outputs, how, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        if not isinstance(error, (Failure, OSError)):
+            return False
+        self.failure = error if isinstance(error, Failure) else Failure(*explain(error))
+        folder = self.made.path("")
+        for name in os.listdir(folder):
+            if name.startswith(self.outputs):
+                os.remove(os.path.join(folder, name))
+        self.made.settings.setdefault(job.PARTIAL, []).append(self.missing)  # another run begins anew
+        self.made.report.warning(f"Not complete: {self.sentence()}")
+        return True
+
+    def sentence(self):
+        return f"{str(self.failure).replace(self.made.path(''), '')} Missing: {self.missing}. {self.how}"
+
+
 def finish(options, this, made, summary, image, found):
-    """Files of snaphu, unwrapping, map coordinates. found: as check_rasters(). Returns: figures for result.json"""
+    """Files of snaphu, unwrapping, map coordinates. found: as check_rasters(). Returns: figures for result.json, and the Late steps"""
     names, figures = ["coherence", "amplitude", "phase"], {}
+    unwrapping = Late(made, "the unwrapped phase", ("unwrapped.", "components."), "snaphu -f snaphu.conf in the folder of the result unwraps it.")
+    geocoding = Late(made, "the map", "geo-", "The same command makes all again.")
     known = unwrap.write_files(made, summary, options.looks, options.window, mask_of_cells(found[0], summary))
     if options.mask and not known.any():
         made.warn(f"No cell is left: {options.mask} leaves out all that have data in both images.")
     if options.unwrap:
-        phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
-        names.append("unwrapped")
-        made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%", about=f"{100 * known.mean():.1f} % of all cells have data and are not masked")
-        axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in
-                zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
-        made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
+        with unwrapping:
+            phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
+            names.append("unwrapped")
+            add_unwrapped(made, options, phase, figures["unwrapped"], known)
     if options.geocode:
-        geocode.geocode(made, names, found[1] or find_places(options, this, summary, image), summary, known, this.scratch)
-    return figures
+        with geocoding:
+            geocode.geocode(made, names, found[1] or find_places(options, this, summary, image), summary, known, this.scratch)
+    return figures, [step for step in (unwrapping, geocoding) if step.failure]
+
+
+def add_unwrapped(made, options, phase, part, known):
+    made.report.figure("unwrapped cells", 100 * part, "%", about=f"{100 * known.mean():.1f} % of all cells have data and are not masked")
+    axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
+    made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
 
 
 def run(options):
@@ -246,9 +279,12 @@ def run(options):
         if kind == "dem":
             told.add_heights(made, options.dem, this.images[0], this.scratch)
         report(options, this, summary, aligned)
-        figures = finish(options, this, made, summary, image, found)
+        figures, failed = finish(options, this, made, summary, image, found)
         this.end()
         result = made.finish(summary=summary, flattening=kind, **figures)
+        if failed:
+            raise Failure(failed[0].failure.code, " ".join(step.sentence() for step in failed) + " The interferogram, the coherence and the report are in "
+                          f"{made.target}.", result)
         if not options.json:
             print(f"flattening {kind}, mean coherence {summary['mean-coherence']:.4f}, {summary['width']} x {summary['height']} cells")
         return result

@@ -123,4 +123,5 @@ def geocode(made, names, places, summary, known, folder):
              "-dstnodata", "nan", "-co", "COMPRESS=DEFLATE", describe(path, places, summary, folder), out],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode or not os.path.exists(out):
-            raise Failure(NOT_WRITTEN, f"gdalwarp could not write geo-{name}.tif. Is there room for it, in the folder and in memory?")
+            said = " ".join(done.stdout.split()) or "it printed nothing"
+            raise Failure(NOT_WRITTEN, f"gdalwarp could not write geo-{name}.tif, exit status {done.returncode}: {said}")
