@@ -520,6 +520,51 @@ class Insar(unittest.TestCase):
                        f"<LineOffset>{size * WIDTH}</LineOffset><ByteOrder>LSB</ByteOrder></VRTRasterBand></VRTDataset>")
 
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_a_file_that_is_cut_is_refused(self):
+        """GDAL reads zeros behind its end"""
+        image = np.load(self.path("aligned.npy"))
+        for name in "vrt-cut", "envi-cut", "envi-whole":
+            with open(self.path(name), "wb") as file:
+                file.write(image.tobytes()[:image.nbytes // (2 if "cut" in name else 1)])
+        self.write_vrt("vrt-cut", "CFloat32", 8)
+        self.write_vrt("vrt-none", "CFloat32", 8)
+        for name in "envi-cut", "envi-whole":
+            with open(self.path(name + ".hdr"), "w", encoding="ascii") as file:
+                file.write(f"ENVI\nsamples = {WIDTH}\nlines = {HEIGHT}\nbands = 1\nheader offset = 0\ndata type = 6\nbyte order = 0\n")
+        for name, sentence in (("vrt-cut.vrt", f"cut\" has {image.nbytes // 2} bytes, and {image.nbytes} by .*vrt-cut.vrt: it is cut short by 50 %"),
+                               ("envi-cut", "by its header of ENVI: it is cut short by 50 %"), ("vrt-none.vrt", "names .*vrt-none.*there is no such file")):
+            self.assertRegex(self.run_insar("ref.npy", name, "--coregistered", status=3), sentence)
+        self.run_insar("ref.npy", "envi-whole", "--coregistered")
+
+    def test_few_cells_with_data_are_told(self):
+        image = np.load(self.path("aligned.npy"))
+        image[HEIGHT // 2:] = 0
+        np.save(self.path("upper.npy"), image)
+        for name, met in ("aligned.npy", True), ("upper.npy", False):
+            self.run_insar("ref.npy", name, "--coregistered")
+            figure = {figure["name"]: figure for figure in self.result["figures"]}["cells with data"]
+            self.assertEqual(figure["met"], met)
+        self.assertAlmostEqual(figure["value"], 50, delta=3)
+
+    def test_a_mask_leaves_out_patches(self):
+        """Their offsets are those of water."""
+        mask = np.ones((HEIGHT, WIDTH), np.uint8)
+        mask[:, :WIDTH // 2] = 0
+        np.save(self.path("sea.npy"), mask)
+        out = self.run_insar("ref.PRM", "sec.PRM", "--mask", self.path("sea.npy"))
+        rows = np.loadtxt(os.path.join(out, "freq_xcorr.dat"))
+        self.assertTrue((rows[rows[:, 0] < WIDTH // 2 - 1, 4] == 0).all())
+        self.assertTrue((rows[rows[:, 0] > WIDTH // 2 + 1, 4] > 0).any())
+        used = next(figure for figure in self.result["figures"] if figure["name"] == "patches in the fit")
+        self.assertRegex(used["about"], "of [23][0-9][0-9] have")  # of about 500
+        rng = np.random.default_rng(2)
+        noise = slcs.band_limited(rng, (HEIGHT, WIDTH))
+        np.save(self.path("noise.npy"), 2000 * noise.astype(np.complex64))
+        self.assertRegex(self.run_insar("ref.npy", "noise.npy", "--mask", self.path("sea.npy"), status=1),
+                         "[0-9]+ of [0-9]+ patches are masked or have no data: look at --mask")
+        self.assertIn("--mask of gst-imaging insar", self.run_insar("ref.npy", "noise.npy", status=1))
+
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_a_mask_is_any_raster(self):
         mask = np.ones((HEIGHT, WIDTH), np.uint8)
         mask[:30, :50] = 0

@@ -147,6 +147,10 @@ def check_rasters(options, this, made):
     """Before hours of work: DEM, mask, LAT and LON are of this image. Returns: the mask, and the paths of latitude and longitude; None without them"""
     size = this.images[0].width, this.images[0].height
     found = rasters.read_mask(options.mask, size, options.looks, this.scratch, made.warn)
+    if found is not None and not any(word.startswith("mask-location=") for word in this.properties):  # nor for the offsets
+        path = os.path.join(this.scratch, "mask.npy")
+        library.numpy().save(path, found)
+        this.properties = [*this.properties, "mask-location=" + path]
     if options.dem:
         rasters.check_dem(options.dem, size, options.looks, this.scratch, made.warn)
     if not options.geocode or options.geocode == ["orbit"]:

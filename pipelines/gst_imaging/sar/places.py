@@ -7,7 +7,7 @@ import subprocess
 
 from .. import library
 from ..command import UNREADABLE, Failure
-from . import corners, geocode, ground, rasters
+from . import corners, geocode, ground, rasters, raw_files
 from .images import is_array
 from .prm import write_vrt
 
@@ -37,6 +37,7 @@ def load(path, name, folder):
         shape = values.shape
         values.astype("<f8").tofile(copy)
     else:
+        raw_files.check(path)
         about = json.loads(run_gdal(["gdalinfo", "-json", path], path))
         shape = about["size"][::-1]
         rasters.check_transform(path, about.get("geoTransform"), about.get("coordinateSystem", {}).get("wkt"))
