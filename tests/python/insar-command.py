@@ -210,6 +210,17 @@ class Insar(unittest.TestCase):
         self.assertIn(["heights of the DEM", "-3 to 20 m"], self.result["facts"])
         self.assertEqual(self.result["warnings"], [])
 
+    def test_heights_that_add_fringes_are_told(self):
+        """The ground is the ellipsoid here"""
+        y, x = np.mgrid[:HEIGHT, :WIDTH]
+        hill = 1500 * np.exp(-((x - 230) / 40) ** 2 - ((y - 120) / 40) ** 2)
+        for heights, warned in (hill / 50, False), (hill, True):
+            np.save(self.path("hill.npy"), heights.astype(np.float32))
+            self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--orbits", self.path("ref.PRM"), self.path("sec.PRM"), "--dem", self.path("hill.npy"))
+            figure = {figure["name"]: figure for figure in self.result["figures"]}["smoothness of the phase with the heights"]
+            print(figure)
+            self.assertEqual((not figure["met"], any("make the phase rougher" in text for text in self.result["warnings"])), (warned, warned))
+
     def test_saturated_samples_are_told(self):
         image = np.fromfile(self.path("ref.SLC"), "<i2").reshape(HEIGHT, WIDTH, 2)
         shutil.copy(self.path("ref.LED"), self.path("bright.LED"))

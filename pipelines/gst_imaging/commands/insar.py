@@ -15,7 +15,7 @@ import os
 
 from .. import job, library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, explain
-from ..sar import agreement, arguments, fringes, geocode, grids, ground, orbit, rasters, told, unwrap
+from ..sar import agreement, arguments, fringes, geocode, grids, ground, orbit, rasters, relief, told, unwrap
 from ..sar import places as geolocation
 from ..sar.alignment import Alignment, report
 from ..sar.images import check_complex, file_of, find_led, led_of
@@ -282,6 +282,8 @@ def run(options):
             fringes.check(made, summary, kind)
         if kind == "dem":
             told.add_heights(made, options.dem, this.images[0], this.scratch)
+            if places and not options.grid:
+                relief.check(made, summary, options.looks, places, options.dem)
         report(options, this, summary, aligned)
         figures, failed = finish(options, this, made, summary, image, found)
         this.end()
