@@ -229,7 +229,7 @@ class Pairs(FolderCase):
         self.assertEqual(sorted(os.listdir(self.out)), ["a b", "ref-sec"])
         with open(os.path.join(self.out, "ref-sec", "report.html"), encoding="utf-8") as file:
             page = file.read()
-        for words_of_page in "mean coherence", "12 of 12 limits met", "ref.SLC", "Offset field", "phase (rad)":
+        for words_of_page in "mean coherence", "13 of 13 limits met", "ref.SLC", "Offset field", "phase (rad)":
             self.assertIn(words_of_page, page)
         self.assertNotRegex(page, "https?://")
         times = {name: os.stat(os.path.join(self.out, name)).st_mtime_ns for name in self.files()}
@@ -322,7 +322,8 @@ class Refusals(unittest.TestCase):
 
     def offsets(self, points, of, rms, misfit, before=None):
         found = {"n-points": points, "rms-r": rms[0], "rms-a": rms[1], "misfit-r": misfit[0], "misfit-a": misfit[1]}
-        return types.SimpleNamespace(fit="x", found=found, n=of, properties=[], before=before, describe=lambda: f"{points} of {of} patches")
+        return types.SimpleNamespace(fit="x", found=found, n=of, masked=0, properties=[], before=before,
+                                     describe=lambda: f"{points} of {of} patches")
 
     def test_larger_templates_that_correlate_by_chance(self):
         first = self.offsets(65, 500, (9.5, 9.5), (9, 9))

@@ -210,6 +210,17 @@ class Insar(unittest.TestCase):
         self.assertIn(["heights of the DEM", "-3 to 20 m"], self.result["facts"])
         self.assertEqual(self.result["warnings"], [])
 
+    def test_heights_that_add_fringes_are_told(self):
+        """The ground is the ellipsoid here"""
+        y, x = np.mgrid[:HEIGHT, :WIDTH]
+        hill = 1500 * np.exp(-((x - 230) / 40) ** 2 - ((y - 120) / 40) ** 2)
+        for heights, warned in (hill / 50, False), (hill, True):
+            np.save(self.path("hill.npy"), heights.astype(np.float32))
+            self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--orbits", self.path("ref.PRM"), self.path("sec.PRM"), "--dem", self.path("hill.npy"))
+            figure = {figure["name"]: figure for figure in self.result["figures"]}["smoothness of the phase with the heights"]
+            print(figure)
+            self.assertEqual((not figure["met"], any("make the phase rougher" in text for text in self.result["warnings"])), (warned, warned))
+
     def test_saturated_samples_are_told(self):
         image = np.fromfile(self.path("ref.SLC"), "<i2").reshape(HEIGHT, WIDTH, 2)
         shutil.copy(self.path("ref.LED"), self.path("bright.LED"))
@@ -366,6 +377,48 @@ class Insar(unittest.TestCase):
         print(f"unwrapped: {away.std():.3f} rad rms")
         self.assertLess(away.std(), 0.15)  # not a turn anywhere
 
+    def fake(self, name, lines):
+        """A program before those of the PATH. Returns: the PATH"""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n" + lines)
+        os.chmod(file.name, 0o755)
+        return folder + os.pathsep + os.environ["PATH"]
+
+    def run_late(self, path, *words, status):
+        """Returns: what was printed, and the result, whose interferogram is there"""
+        out = os.path.join(tempfile.mkdtemp(dir=self.folder), "pair")
+        words = "insar", self.path("ref.npy"), self.path("aligned.npy"), "--coregistered", "-o", out, *words
+        told, result = gst_imaging(*words, status=status, PATH=path), result_of(out)
+        for name in "interferogram.cf32", "coherence.img", "report.html", "snaphu.conf":
+            self.assertIn(name, [entry["name"] for entry in result["outputs"]])
+        self.assertIn(f"are in {out}", told)
+        self.assertTrue(any(text.startswith("Not complete: ") for text in result["warnings"]))
+        self.assertIn("partial", result["options"])
+        return told, result, words
+
+    def test_a_failing_snaphu_leaves_the_interferogram(self):
+        for lines, status, sentence in (("kill -9 $$\n", 1, "ended by signal 9"), ("exit 0\n", 4, r"wrote 0 of the \d+ bytes of unwrapped.img"),
+                                        ("echo 'no space left'; echo Abort; exit 1\n", 1, 'exit status 1. It printed: "no space left"'),
+                                        ("echo half > unwrapped.img\n", 4, r"wrote 5 of the \d+ bytes")):
+            with self.subTest(lines):
+                told, result, words = self.run_late(self.fake("snaphu", lines), "--unwrap", status=status)
+                self.assertRegex(told, sentence)
+                self.assertIn("snaphu -f snaphu.conf in the folder", told)
+                self.assertFalse([entry for entry in result["outputs"] if entry["name"].startswith("unwrapped")])
+        whole = "head -c $((4 * 80 * 50)) /dev/zero > unwrapped.img\n"
+        gst_imaging(*words, PATH=self.fake("snaphu", whole))  # the same command, without --overwrite
+        result = result_of(words[5])
+        self.assertEqual((result["warnings"], "partial" in result["options"]), ([], False))
+
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_a_failing_gdalwarp_leaves_the_interferogram(self):
+        for name, values in zip(("whole-lat", "whole-lon"), self.places()):
+            np.save(self.path(name + ".npy"), values)
+        path = self.fake("gdalwarp", "echo 'ERROR 3: No space left'; exit 1\n")
+        told = self.run_late(path, "--geocode", self.path("whole-lat.npy"), self.path("whole-lon.npy"), status=4)[0]
+        self.assertIn("exit status 1: ERROR 3: No space left Missing: the map.", told)
+
     def test_a_mask_is_read_in_the_middle_of_cells(self):
         mask = np.zeros((HEIGHT, WIDTH), np.uint8)
         mask[LOOKS // 2::LOOKS, LOOKS // 2::LOOKS] = 1
@@ -383,8 +436,7 @@ class Insar(unittest.TestCase):
         latitude, longitude = self.places()
         for name, values in ("lat", latitude), ("lon", longitude):
             np.save(self.path(name + ".npy"), values)
-        rows = np.stack([v.ravel() for v in (*np.meshgrid(np.arange(WIDTH) + 0.0, np.arange(HEIGHT) + 0.0), 0 * latitude, longitude, latitude)], -1)
-        rows[::3].tofile(self.path("trans.dat"))
+        self.trans(latitude, longitude)[::3].tofile(self.path("trans.dat"))
         for words in ["lat.npy", "lon.npy"], ["trans.dat"]:
             out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--geocode", *map(self.path, words))
             dataset = gdal.Open(os.path.join(out, "geo-coherence.tif"))
@@ -404,9 +456,7 @@ class Insar(unittest.TestCase):
 
     @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
     def test_places_that_are_exchanged(self):
-        x, y, z = np.moveaxis(flat.true_point(np.zeros((HEIGHT, WIDTH)), flat.AXES)[0], -1, 0)
-        latitude = np.degrees(np.arctan2(z, (flat.AXES[1] / flat.AXES[0]) ** 2 * np.hypot(x, y)))
-        longitude = np.degrees(np.arctan2(y, x))
+        latitude, longitude = self.true_places()
         for name, values in ("there-lat", latitude), ("there-lon", longitude), ("far-lat", latitude - 5), ("east", longitude % 10 + 100):
             np.save(self.path(name + ".npy"), values)
             values.astype("<f4").tofile(self.path(name))
@@ -415,18 +465,115 @@ class Insar(unittest.TestCase):
             words = [[self.path(name + end) for name in names] for names in
                      (("east", "there-lat"), ("there-lon", "there-lat"), ("there-lat", "there-lon"), ("far-lat", "there-lon"))]
             told = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--geocode", *words[0], status=3)
-            self.assertIn("and latitudes are -90 to 90. Give LAT first", told)
+            self.assertIn("can be -90 to 90. Give LAT first", told)
             self.assertIn("they are exchanged. Give LAT first", self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[1], status=3))
             self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[2])
             self.assertEqual([text for text in self.result["warnings"] if "LAT" in text], [])
             self.run_insar("ref.PRM", "sec.PRM", "--geocode", *words[3])
-            self.assertIn("Are LAT and LON of this reference?", "".join(self.result["warnings"]))
+            self.assertIn("of this reference?", "".join(self.result["warnings"]))
+
+    def true_places(self):
+        """Latitude and longitude of each sample by the orbit, 500 m above the ellipsoid"""
+        x, y, z = np.moveaxis(flat.true_point(np.full((HEIGHT, WIDTH), 500.0), flat.AXES)[0], -1, 0)
+        latitude = np.degrees(np.arctan2(z, (flat.AXES[1] / flat.AXES[0]) ** 2 * np.hypot(x, y)))
+        return latitude, np.degrees(np.arctan2(y, x))
+
+    @staticmethod
+    def trans(latitude, longitude):
+        """Rows of trans.dat"""
+        lines, columns = np.mgrid[:HEIGHT, :WIDTH] + 0.0
+        return np.stack([v.ravel() for v in (columns, lines, 0 * latitude, longitude, latitude)], -1)
+
+    def refuse_places(self, sentence, *words):
+        self.assertRegex(self.run_insar("ref.PRM", "sec.PRM", "--geocode", *map(self.path, words), status=3), sentence)
+
+    def warn_of_places(self, sentence, *words):
+        self.run_insar("ref.PRM", "sec.PRM", "--coregistered", "--geocode", *map(self.path, words))
+        self.assertRegex(" ".join(text for text in self.result["warnings"] if self.folder in text), sentence)
+
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_places_of_another_part(self):
+        """By the orbit, at all places and not in the middle alone."""
+        for name, part in (("columns", np.s_[:, ::-1]), ("lines", np.s_[::-1]), ("half", np.s_[:120]), ("good", np.s_[:]), ("beside", np.s_[:])):
+            for kind, values in zip(("lat", "lon"), self.true_places()):
+                np.save(self.path(f"{name}-{kind}.npy"), values[part] + (0.5 if name == "beside" and kind == "lat" else 0))
+        self.refuse_places("are mirrored in columns", "columns-lat.npy", "columns-lon.npy")
+        self.refuse_places("are mirrored in lines", "lines-lat.npy", "lines-lon.npy")
+        self.warn_of_places("the lines of the image are 0.60 times as long", "half-lat.npy", "half-lon.npy")
+        self.warn_of_places("of another area, 5[56].* km beside", "beside-lat.npy", "beside-lon.npy")
+        self.warn_of_places("^$", "good-lat.npy", "good-lon.npy")
+
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_trans_is_checked_first(self):
+        """A file that is cut, of other numbers, or of another image"""
+        rows = self.trans(*self.true_places())
+        for name, values in (("good", rows), ("exchanged", rows[:, [0, 1, 2, 4, 3]]), ("twice", rows * [2, 2, 1, 1, 1]), ("single", rows.astype("<f4")),
+                             ("swapped", rows.astype(">f8")), ("part", rows[rows[:, 0] < 200])):
+            values.tofile(self.path(name + ".dat"))
+        with open(self.path("good.dat"), "rb") as file, open(self.path("cut.dat"), "wb") as cut:
+            cut.write(file.read()[:-7])
+        np.savetxt(self.path("text.dat"), rows[::50])
+        holes = rows.copy()
+        holes[::7] = np.nan
+        holes.tofile(self.path("holes.dat"))
+        for name, sentence in (("cut", "no whole rows: it is cut short"), ("text", "is text"), ("single", "are no points"), ("swapped", "are no points"),
+                               ("exchanged", "they are exchanged. Rows of trans.dat are")):
+            self.refuse_places(sentence, name + ".dat")
+        for name, sentence in (("twice", "the lines of the image are 0.49 times as long"), ("part", "span columns 0 to 199 of 320"),
+                               ("holes", "14 % of the rows"), ("good", "^$")):
+            self.warn_of_places(sentence, name + ".dat")
+        self.assertIn("has one raster", self.run_insar("ref.PRM", "sec.PRM", "--geocode", self.path("ref.npy"), status=2))
 
     def write_vrt(self, name, kind, size):
         with open(self.path(name + ".vrt"), "w", encoding="ascii") as file:
             file.write(f'<VRTDataset rasterXSize="{WIDTH}" rasterYSize="{HEIGHT}"><VRTRasterBand dataType="{kind}" band="1" subClass="VRTRawRasterBand">'
                        f'<SourceFilename relativeToVRT="1">{name}</SourceFilename><PixelOffset>{size}</PixelOffset>'
                        f"<LineOffset>{size * WIDTH}</LineOffset><ByteOrder>LSB</ByteOrder></VRTRasterBand></VRTDataset>")
+
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_a_file_that_is_cut_is_refused(self):
+        """GDAL reads zeros behind its end"""
+        image = np.load(self.path("aligned.npy"))
+        for name in "vrt-cut", "envi-cut", "envi-whole":
+            with open(self.path(name), "wb") as file:
+                file.write(image.tobytes()[:image.nbytes // (2 if "cut" in name else 1)])
+        self.write_vrt("vrt-cut", "CFloat32", 8)
+        self.write_vrt("vrt-none", "CFloat32", 8)
+        for name in "envi-cut", "envi-whole":
+            with open(self.path(name + ".hdr"), "w", encoding="ascii") as file:
+                file.write(f"ENVI\nsamples = {WIDTH}\nlines = {HEIGHT}\nbands = 1\nheader offset = 0\ndata type = 6\nbyte order = 0\n")
+        for name, sentence in (("vrt-cut.vrt", f"cut\" has {image.nbytes // 2} bytes, and {image.nbytes} by .*vrt-cut.vrt: it is cut short by 50 %"),
+                               ("envi-cut", "by its header of ENVI: it is cut short by 50 %"), ("vrt-none.vrt", "names .*vrt-none.*there is no such file")):
+            self.assertRegex(self.run_insar("ref.npy", name, "--coregistered", status=3), sentence)
+        self.run_insar("ref.npy", "envi-whole", "--coregistered")
+
+    def test_few_cells_with_data_are_told(self):
+        image = np.load(self.path("aligned.npy"))
+        image[HEIGHT // 2:] = 0
+        np.save(self.path("upper.npy"), image)
+        for name, met in ("aligned.npy", True), ("upper.npy", False):
+            self.run_insar("ref.npy", name, "--coregistered")
+            figure = {figure["name"]: figure for figure in self.result["figures"]}["cells with data"]
+            self.assertEqual(figure["met"], met)
+        self.assertAlmostEqual(figure["value"], 50, delta=3)
+
+    def test_a_mask_leaves_out_patches(self):
+        """Their offsets are those of water."""
+        mask = np.ones((HEIGHT, WIDTH), np.uint8)
+        mask[:, :WIDTH // 2] = 0
+        np.save(self.path("sea.npy"), mask)
+        out = self.run_insar("ref.PRM", "sec.PRM", "--mask", self.path("sea.npy"))
+        rows = np.loadtxt(os.path.join(out, "freq_xcorr.dat"))
+        self.assertTrue((rows[rows[:, 0] < WIDTH // 2 - 1, 4] == 0).all())
+        self.assertTrue((rows[rows[:, 0] > WIDTH // 2 + 1, 4] > 0).any())
+        used = next(figure for figure in self.result["figures"] if figure["name"] == "patches in the fit")
+        self.assertRegex(used["about"], "of [23][0-9][0-9] have")  # of about 500
+        rng = np.random.default_rng(2)
+        noise = slcs.band_limited(rng, (HEIGHT, WIDTH))
+        np.save(self.path("noise.npy"), 2000 * noise.astype(np.complex64))
+        self.assertRegex(self.run_insar("ref.npy", "noise.npy", "--mask", self.path("sea.npy"), status=1),
+                         "[0-9]+ of [0-9]+ patches are masked or have no data: look at --mask")
+        self.assertIn("--mask of gst-imaging insar", self.run_insar("ref.npy", "noise.npy", status=1))
 
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_a_mask_is_any_raster(self):

@@ -13,9 +13,9 @@ names the image whose geometry that is, if it is a third one, as in a stack.
 """
 import os
 
-from .. import library
-from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import agreement, arguments, fringes, geocode, grids, ground, orbit, rasters, told, unwrap
+from .. import job, library
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, explain
+from ..sar import agreement, arguments, fringes, geocode, grids, ground, orbit, rasters, relief, told, unwrap
 from ..sar import places as geolocation
 from ..sar.alignment import Alignment, report
 from ..sar.images import check_complex, file_of, find_led, led_of
@@ -62,6 +62,8 @@ def check_options(options):
     if options.geocode:
         if len(options.geocode) > 2:
             raise Failure(WRONG_USE, f"--geocode has {len(options.geocode)} files; give LAT and LON, or trans.dat.")
+        if len(options.geocode) == 1 and is_raster(options.geocode[0]):
+            raise Failure(WRONG_USE, f'--geocode has one raster, "{options.geocode[0]}"; give LAT and LON, or trans.dat.')
         geocode.check()
     if options.coregistered and options.warp:
         raise Failure(WRONG_USE, "--warp measures offsets, and --coregistered says that there are none. Leave one of them out.")
@@ -71,6 +73,11 @@ def check_options(options):
         raise Failure(WRONG_USE, f"--grid is for a phase from orbits, and --flatten is {options.flatten}. Leave one of them out.")
     if options.flatten == "dem" and not options.dem:
         raise Failure(WRONG_USE, "--flatten dem needs --dem with the heights.")
+
+
+def is_raster(path):
+    """For --geocode: no trans.dat, nor the word orbit?"""
+    return bool(library.format_of(path)) or path.lower().endswith((".npy", ".vrt", ".rdr", ".tif", ".grd"))
 
 
 def check_product(path):
@@ -140,9 +147,13 @@ def check_rasters(options, this, made):
     """Before hours of work: DEM, mask, LAT and LON are of this image. Returns: the mask, and the paths of latitude and longitude; None without them"""
     size = this.images[0].width, this.images[0].height
     found = rasters.read_mask(options.mask, size, options.looks, this.scratch, made.warn)
+    if found is not None and not any(word.startswith("mask-location=") for word in this.properties):  # nor for the offsets
+        path = os.path.join(this.scratch, "mask.npy")
+        library.numpy().save(path, found)
+        this.properties = [*this.properties, "mask-location=" + path]
     if options.dem:
         rasters.check_dem(options.dem, size, options.looks, this.scratch, made.warn)
-    if not options.geocode or len(options.geocode) != 2:
+    if not options.geocode or options.geocode == ["orbit"]:
         return found, None
     orbits = find_orbits(options, this.pair)
     path = options.grid or (orbits[0] if orbits else "")
@@ -151,9 +162,7 @@ def check_rasters(options, this, made):
 
 
 def find_places(options, this, summary, image):
-    """Returns: paths of latitude and longitude, which LAT and LON do not give"""
-    if not image:
-        return geocode.of_trans(options.geocode[0], options.looks, summary, this.scratch)
+    """Returns: paths of latitude and longitude, by the orbit"""
     size = this.images[0].width, this.images[0].height
     seen = ground.of_cells(image, options.looks, (summary["height"], summary["width"]), size, options.dem, options.dem_surface, this.scratch)
     longitude = geocode.continued(seen.longitude, library.numpy().nanmax(seen.longitude))
@@ -174,22 +183,55 @@ def warn_of_third(made, pair, orbit):
                   f"rad. --grid {third} is right.")
 
 
+class Late:
+    """For with: a step behind the interferogram, which stays where the step fails. outputs: beginnings of the names of what the step writes"""
+
+    def __init__(self, made, missing, outputs, how):
+        """missing: what is not there without the step; how: to go on"""
+        self.made, self.missing, self.outputs, self.how, self.failure = made, missing, outputs, how, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        if not isinstance(error, (Failure, OSError)):
+            return False
+        self.failure = error if isinstance(error, Failure) else Failure(*explain(error))
+        folder = self.made.path("")
+        for name in os.listdir(folder):
+            if name.startswith(self.outputs):
+                os.remove(os.path.join(folder, name))
+        self.made.settings.setdefault(job.PARTIAL, []).append(self.missing)  # another run begins anew
+        self.made.report.warning(f"Not complete: {self.sentence()}")
+        return True
+
+    def sentence(self):
+        return f"{str(self.failure).replace(self.made.path(''), '')} Missing: {self.missing}. {self.how}"
+
+
 def finish(options, this, made, summary, image, found):
-    """Files of snaphu, unwrapping, map coordinates. found: as check_rasters(). Returns: figures for result.json"""
+    """Files of snaphu, unwrapping, map coordinates. found: as check_rasters(). Returns: figures for result.json, and the Late steps"""
     names, figures = ["coherence", "amplitude", "phase"], {}
+    unwrapping = Late(made, "the unwrapped phase", ("unwrapped.", "components."), "snaphu -f snaphu.conf in the folder of the result unwraps it.")
+    geocoding = Late(made, "the map", "geo-", "The same command makes all again.")
     known = unwrap.write_files(made, summary, options.looks, options.window, mask_of_cells(found[0], summary))
     if options.mask and not known.any():
         made.warn(f"No cell is left: {options.mask} leaves out all that have data in both images.")
     if options.unwrap:
-        phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
-        names.append("unwrapped")
-        made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%", about=f"{100 * known.mean():.1f} % of all cells have data and are not masked")
-        axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in
-                zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
-        made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
+        with unwrapping:
+            phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
+            names.append("unwrapped")
+            add_unwrapped(made, options, phase, figures["unwrapped"], known)
     if options.geocode:
-        geocode.geocode(made, names, found[1] or find_places(options, this, summary, image), summary, known, this.scratch)
-    return figures
+        with geocoding:
+            geocode.geocode(made, names, found[1] or find_places(options, this, summary, image), summary, known, this.scratch)
+    return figures, [step for step in (unwrapping, geocoding) if step.failure]
+
+
+def add_unwrapped(made, options, phase, part, known):
+    made.report.figure("unwrapped cells", 100 * part, "%", about=f"{100 * known.mean():.1f} % of all cells have data and are not masked")
+    axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
+    made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
 
 
 def run(options):
@@ -240,10 +282,15 @@ def run(options):
             fringes.check(made, summary, kind)
         if kind == "dem":
             told.add_heights(made, options.dem, this.images[0], this.scratch)
+            if places and not options.grid:
+                relief.check(made, summary, options.looks, places, options.dem)
         report(options, this, summary, aligned)
-        figures = finish(options, this, made, summary, image, found)
+        figures, failed = finish(options, this, made, summary, image, found)
         this.end()
         result = made.finish(summary=summary, flattening=kind, **figures)
+        if failed:
+            raise Failure(failed[0].failure.code, " ".join(step.sentence() for step in failed) + " The interferogram, the coherence and the report are in "
+                          f"{made.target}.", result)
         if not options.json:
             print(f"flattening {kind}, mean coherence {summary['mean-coherence']:.4f}, {summary['width']} x {summary['height']} cells")
         return result

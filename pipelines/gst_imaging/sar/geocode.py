@@ -12,6 +12,8 @@ from .prm import write_vrt
 from .warp import smooth
 
 TRANS = 5  # numbers of a row of trans.dat: column, line, height, longitude, latitude
+FURTHEST = 1e7  # columns and lines: a DEM reaches beyond the image, but numbers of text or of big endian are anything
+COVERED = 0.9  # of the columns and of the lines of the image that points span
 
 
 def check():
@@ -20,24 +22,46 @@ def check():
         raise Failure(WRONG_USE, "--geocode needs gdalwarp, which is not installed: the Debian package gdal-bin.")
 
 
-def of_trans(path, looks, summary, folder):
-    """Means over cells of the points of GMTSAR's trans.dat, float64. Returns: paths of latitude and longitude"""
+def read_trans(path, warn):
+    """Returns: the rows of trans.dat that are points"""
     np = library.numpy()
     try:
-        rows = np.fromfile(path, "<f8")
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            is_text = not file.read(64).strip(b"0123456789+-.eE \t\r\n")
+        rows = np.fromfile(path, "<f8", size // (8 * TRANS) * TRANS).reshape(-1, TRANS)
     except OSError as error:
         raise Failure(UNREADABLE, f'"{path}" cannot be read: {error.strerror}.') from error
-    if rows.size == 0 or rows.size % TRANS:
-        raise Failure(UNREADABLE, f'"{path}" has {rows.size} numbers of float64, which are no rows of {TRANS}, as trans.dat has.')
-    rows = rows.reshape(-1, TRANS)
-    shape, paths = (summary["height"], summary["width"]), []
+    told = f"Rows of trans.dat are {TRANS} numbers of float64, little endian, as SAT_llt2rat ... -bod writes them. LAT needs LON beside it."
+    if size and is_text:
+        raise Failure(UNREADABLE, f'"{path}" is text. {told}')
+    if size == 0 or size % (8 * TRANS):
+        raise Failure(UNREADABLE, f'"{path}" has {size} bytes, which are no whole rows: it is cut short, or another file. {told}')
+    known = np.isfinite(rows).all(1) & (np.abs(rows[:, 3:]) <= 360).all(1) & (np.abs(rows[:, :2]) < FURTHEST).all(1)
+    if known.mean() < 0.5:
+        raise Failure(UNREADABLE, f'{100 * (1 - known.mean()):.3g} % of the rows of "{path}" are no points: a column, a line, a height, and degrees of '
+                                  f"longitude and latitude. {told}")
+    if not known.all():
+        warn(f'{100 * (1 - known.mean()):.2g} % of the rows of "{path}" are no points (NaN, or beyond 360 degrees), and are left out.')
+    return rows[known]
+
+
+def of_trans(path, looks, size, folder, warn):
+    """Means over cells of the points of GMTSAR's trans.dat, float64. size: columns and lines of the image. Returns: paths of latitude and longitude"""
+    np = library.numpy()
+    rows = read_trans(path, warn)
+    shape, paths = (size[1] // looks[1], size[0] // looks[0]), []
     column, line = (np.floor(rows[:, i] / looks[i]).astype(np.int64) for i in (0, 1))
-    inside = (column >= 0) & (line >= 0) & (column < shape[1]) & (line < shape[0]) & np.isfinite(rows).all(1)
+    inside = (column >= 0) & (line >= 0) & (column < shape[1]) & (line < shape[0])
+    if not inside.any():
+        raise Failure(UNREADABLE, f'No point of "{path}" is in the image. Is it of this reference?')
+    spans = [[float(f(rows[inside, i])) for f in (np.min, np.max)] for i in (0, 1)]
+    if any(last - first < COVERED * n for (first, last), n in zip(spans, size)):
+        warn(f'The points of "{path}" in the image span columns {spans[0][0]:.0f} to {spans[0][1]:.0f} of {size[0]} and lines {spans[1][0]:.0f} to '
+             f"{spans[1][1]:.0f} of {size[1]}: the map is wrong beyond them. Are trans.dat and its DEM of this reference?")
     rows[:, 3] = continued(rows[:, 3], rows[inside.argmax(), 3])
     cell = line[inside] * shape[1] + column[inside]
     count = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-    if not count.any():
-        raise Failure(UNREADABLE, f'No point of "{path}" is in the image. Is it of this reference?')
     for name, i in ("latitude", 4), ("longitude", 3):
         total = np.bincount(cell, rows[inside, i], shape[0] * shape[1]).reshape(shape)
         values, _holes = smooth(np, total / np.maximum(count, 1), (count > 0).astype(float), 1.0)
@@ -99,4 +123,5 @@ def geocode(made, names, places, summary, known, folder):
              "-dstnodata", "nan", "-co", "COMPRESS=DEFLATE", describe(path, places, summary, folder), out],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode or not os.path.exists(out):
-            raise Failure(NOT_WRITTEN, f"gdalwarp could not write geo-{name}.tif. Is there room for it, in the folder and in memory?")
+            said = " ".join(done.stdout.split()) or "it printed nothing"
+            raise Failure(NOT_WRITTEN, f"gdalwarp could not write geo-{name}.tif, exit status {done.returncode}: {said}")

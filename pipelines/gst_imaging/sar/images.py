@@ -6,6 +6,7 @@ import re
 
 from .. import library, play
 from ..command import UNREADABLE, Failure
+from . import raw_files
 
 # Read as arrays: .npy, FITS, OpenEXR, PNG, JPEG, PNM. The others are slcsrc's.
 ARRAYS = re.compile(rb"\x93NUMPY|SIMPLE  =|v/1\x01|\x89PNG|\xff\xd8\xff|P[1-7Ff]\s", re.DOTALL)
@@ -98,6 +99,8 @@ class Image:
         properties = [f"location={path}"]
         if is_array(path):
             properties = copy_array(path, os.path.join(folder, f"{os.path.basename(path)}.{len(os.listdir(folder))}.raw"))
+        else:
+            raw_files.check(path)
         self.source = ["slcsrc", *properties]
         caps = play.caps_of(self.source)
         self.width, self.height = caps.get_value("width"), caps.get_value("height")

@@ -16,6 +16,7 @@ from .messages import Messages
 from .prm import parse_fit
 
 FEW = 0.25  # of the patches: larger templates are tried
+NO_DATA = 2  # the state of patches without data, or that a mask leaves out
 N_PLANES = 8  # dx, dy, correlation, SNR, cov_xx, cov_yy, cov_xy, state
 # Of a good fit: docs/reference/insarxcorr.md, "The fit", has the same limits.
 RMS, CORNER, MISFIT, SPAN = 0.5, 0.05, 0.12, 0.5
@@ -70,8 +71,8 @@ def make_grid(image, search, words, scale=1):
 
 class Offsets:
     """Offsets and their fit. table, raster: files; fit: the eight lines, empty without one; found: the numbers of
-    insarxcorr-fit; planes: [8][ny][nx]; n: patches; warnings: sentences; pipeline: what has measured them; spectra: of alias.watch();
-    before: the Offsets of smaller templates, if these were tried first."""
+    insarxcorr-fit; planes: [8][ny][nx]; n: patches, with a mask those that it leaves; masked: the others; warnings: sentences; pipeline:
+    what has measured them; spectra: of alias.watch(); before: the Offsets of smaller templates, if these were tried first."""
 
     def __init__(self, images, properties, folder, form, raster, name, warn):
         np = library.numpy()
@@ -97,7 +98,9 @@ class Offsets:
                 raise
         self.found = told.found
         self.planes = np.fromfile(planes, "<f4").reshape(N_PLANES, told.rows[1], -1)
-        self.n = self.planes[0].size
+        left_out = self.planes[7] == NO_DATA if is_given(properties, "mask-location") else np.zeros_like(self.planes[7])
+        self.masked = int(np.count_nonzero(left_out))
+        self.n = max(1, left_out.size - self.masked)
         with open(self.fit_path, encoding="ascii") as text:
             self.fit = text.read()
 
@@ -218,6 +221,8 @@ def check_fit(offsets, secondary=""):
         if secondary.lower().endswith(".prm") else "A larger xsearch and ysearch help"
     why = "; nothing was written, but gst-imaging offsets writes their offsets. Are these images of one scene, with their " \
           f"bytes in one order? {search} when the shift is large; a larger window-width and window-height help when the coherence is low."
+    why += f" {offsets.masked} of {offsets.masked + offsets.n} patches are masked or have no data: look at --mask." if offsets.masked else \
+        " --mask of gst-imaging insar, or mask-location of insarxcorr, leaves out water and forest."
     if not offsets.fit:
         raise Failure(NO_RESULT, "Too few patches correlate for a fit" + why)
     found, n = offsets.found, offsets.n

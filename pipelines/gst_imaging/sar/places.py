@@ -7,8 +7,7 @@ import subprocess
 
 from .. import library
 from ..command import UNREADABLE, Failure
-from . import ground, rasters
-from .geocode import continued
+from . import corners, geocode, ground, rasters, raw_files
 from .images import is_array
 from .prm import write_vrt
 
@@ -38,6 +37,7 @@ def load(path, name, folder):
         shape = values.shape
         values.astype("<f8").tofile(copy)
     else:
+        raw_files.check(path)
         about = json.loads(run_gdal(["gdalinfo", "-json", path], path))
         shape = about["size"][::-1]
         rasters.check_transform(path, about.get("geoTransform"), about.get("coordinateSystem", {}).get("wkt"))
@@ -48,10 +48,13 @@ def load(path, name, folder):
 
 
 class Places:
-    """values: LAT and LON; size: columns and lines of the image"""
+    """values: LAT and LON; size: columns and lines of the image; told: the files, in sentences; order: what to do where they are exchanged"""
 
-    def __init__(self, paths, size, folder):
+    def __init__(self, paths, size, folder, trans=None):
+        """trans: the path of trans.dat, if the rasters are made of it"""
         self.paths, self.size = paths, size
+        self.told = f'"{trans}"' if trans else f'"{paths[0]}" and "{paths[1]}"'
+        self.order = "Rows of trans.dat are column, line, height, longitude and latitude." if trans else "Give LAT first, and then LON."
         if all(map(os.path.exists, paths)) and os.path.samefile(*paths):
             raise Failure(UNREADABLE, f'LAT and LON are one file, "{paths[0]}". Give the latitudes, and then the longitudes.')
         self.values, self.no_data = zip(*(load(path, name, folder) for path, name in zip(paths, NAMES)))
@@ -76,12 +79,11 @@ class Places:
                 void |= ~(np.abs(values) <= 360) | (values == no_data)
             most = np.abs(latitude[~void]).max(initial=0)
             if most > 90:
-                raise Failure(UNREADABLE, f'"{self.paths[0]}" has values up to {most:.4g}, and latitudes are -90 to 90. Give LAT first, and then LON.')
+                raise Failure(UNREADABLE, f"The latitudes of {self.told} are up to {most:.4g}, and they can be -90 to 90. {self.order}")
             latitude[void] = longitude[void] = VOID
             n += np.count_nonzero(void)
         if n == self.values[0].size:
-            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" have no places: expected are latitudes of -90 to 90 and longitudes of -180 to '
-                                      "360 degrees.")
+            raise Failure(UNREADABLE, f"No places are in {self.told}: expected are latitudes of -90 to 90 and longitudes of -180 to 360 degrees.")
         if n:
             warn(f"{100 * n / self.values[0].size:.2g} % of the samples of LAT and LON are no places (NaN, no data, 0 in both, or beyond 360 degrees): the map "
                  "has no data there.")
@@ -102,7 +104,7 @@ class Places:
         rows, columns = self.samples()
         here = self.at(rows, columns)
         if np.array_equal(*here, equal_nan=True):
-            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" have the same values. Give the latitudes, and then the longitudes.')
+            raise Failure(UNREADABLE, f"The latitudes and longitudes of {self.told} have the same values. {self.order}")
         steps, limits = [], []
         for axis, n in enumerate(self.shape):
             if n > 1:
@@ -115,7 +117,7 @@ class Places:
         steps, limits = np.concatenate(steps), np.concatenate(limits)
         known = np.isfinite(steps)
         if known.any() and np.mean(steps[known] > limits[known]) > 0.5:
-            raise Failure(UNREADABLE, f'Neighbours in "{self.paths[0]}" and "{self.paths[1]}" are {np.median(steps[known]):.2g} degrees apart in the median: '
+            raise Failure(UNREADABLE, f"Neighbours in {self.told} are {np.median(steps[known]):.2g} degrees apart in the median: "
                                       "these are no places of an image.")
 
     def check_place(self, image, warn):
@@ -128,18 +130,18 @@ class Places:
             return math.hypot(latitude - place[0], around(longitude - place[1]) * math.cos(math.radians(place[0]))) < FAR
 
         if place is not None and is_near(*middle):
+            corners.check(self, image, warn)
             return
         spread = math.hypot(*(high - low for low, high in self.ranges)) / math.hypot(*self.size)
         is_small = max(abs(end) for ends in self.ranges for end in ends) < RADIANS
         if is_small and (spread < SMALLEST or place is not None and is_near(*np.degrees(middle))):
-            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" are in radians, {middle[0]:.4f} and {middle[1]:.4f} in the middle. Give '
-                                      "degrees.")
+            raise Failure(UNREADABLE, f"The places of {self.told} are in radians, {middle[0]:.4f} and {middle[1]:.4f} in the middle. Give degrees.")
         if place is None:
             return
         told = f"In the middle LAT is {middle[0]:.2f} and LON {middle[1]:.2f}, and by the orbit the image is at {place[0]:.2f} and {place[1]:.2f}"
         if is_near(*middle[::-1]):
-            raise Failure(UNREADABLE, told + ": they are exchanged. Give LAT first, and then LON.")
-        warn(told + ". Are LAT and LON of this reference?")
+            raise Failure(UNREADABLE, f"{told}: they are exchanged. {self.order}")
+        warn(f"{told}. Is {self.told} of this reference?")
 
     def go_on(self):
         """Longitudes have no step of 360 degrees, as gdalwarp needs them. Finds the ranges of both."""
@@ -148,7 +150,7 @@ class Places:
         ranges = []
         for latitude, longitude in self.strips():
             known = latitude != VOID
-            longitude[known] = continued(longitude[known], first)
+            longitude[known] = geocode.continued(longitude[known], first)
             ranges += [[(values[known].min(), values[known].max()) for values in (latitude, longitude)]] if known.any() else []
         lows, highs = np.moveaxis(np.array(ranges), -1, 0)
         self.ranges = list(zip(lows.min(0), highs.max(0)))
@@ -156,14 +158,16 @@ class Places:
     def check_grid(self, looks):
         """The cells of the map are as large as gdalwarp has them: as long as those of the image along the diagonal. looks: of a cell"""
         np = library.numpy()
+        for name, (low, high) in zip(NAMES, self.ranges):
+            if low == high:
+                raise Failure(UNREADABLE, f"All {name} of {self.told} are {low:g}: these are no places of an image.")
         rows, columns = self.samples()
         known = np.argwhere(np.isfinite(self.at(rows, columns)[0]))
         ends = [(rows[i], columns[j]) for i, j in (known[0], known[-1])]
         cells = math.hypot(*((b - a) * self.size[1 - axis] / self.shape[axis] / looks[1 - axis] for axis, (a, b) in enumerate(zip(*ends))))
         degrees = math.hypot(*(values[ends[1]] - values[ends[0]] for values in self.values))
         if not cells or not degrees:
-            raise Failure(UNREADABLE, f'"{self.paths[0]}" and "{self.paths[1]}" have one place only, or the same at two corners: these are no places of an '
-                                      "image.")
+            raise Failure(UNREADABLE, f"Only one place is in {self.told}, or the same at two corners: these are no places of an image.")
         n = math.prod((high - low) * cells / degrees + 1 for low, high in self.ranges)
         if n > MOST:
             told = " and ".join(f"{name} {low:.4f} to {high:.4f}" for name, (low, high) in zip(NAMES, self.ranges))
@@ -182,10 +186,15 @@ def step(first, second):
 
 
 def prepare(paths, image, size, looks, folder, warn):
-    """paths: of LAT and LON; image: the orbit.Image, or None; size: columns and lines of the image; looks: of a cell. Returns: what gdalwarp reads"""
-    places = Places(paths, size, folder)
+    """paths: of LAT and LON, or of trans.dat; image: the orbit.Image, or None; size: columns and lines of the image; looks: of a cell. Returns: what
+    gdalwarp reads"""
+    trans = None if len(paths) == 2 else paths[0]
+    if trans:
+        paths = geocode.of_trans(trans, looks, size, folder, warn)
+    places = Places(paths, size, folder, trans)
     places.clear(warn)
-    rasters.check_shape(paths[0], places.shape, size, looks, warn)
+    if not trans:
+        rasters.check_shape(paths[0], places.shape, size, looks, warn)
     places.check_steps()
     places.go_on()
     places.check_place(image, warn)

@@ -13,6 +13,7 @@ FIELD = "Offsets less their median. Dark: within half a pixel of the fit. Red: f
 
 OVERSAMPLING = 1.5  # samples of an independent one, about
 LEAST = 2  # times the coherence of noise
+WITH_DATA = 0.75  # of all cells: a file that is cut, or images of two frames, have less
 FLAT = 1  # m, of the heights of a DEM
 
 
@@ -22,7 +23,10 @@ def noise_coherence(n):
 
 
 def add_coherence(made, options, summary):
-    """The mean coherence beside that of noise alone. Offsets of amplitudes say nothing of the phase."""
+    """The share of cells with data, and the mean coherence beside that of noise alone. Offsets of amplitudes say nothing of the phase."""
+    cells = summary["width"] * summary["height"]
+    made.report.figure("cells with data", 100 * summary["with-data"] / cells, "%", at_least=100 * WITH_DATA,
+                       about=f"{summary['with-data']} of {summary['width']} x {summary['height']}; the others are 0 in one image, or beyond its edge")
     noise = noise_coherence(max(1, math.prod(options.looks) * math.prod(options.window) / OVERSAMPLING))
     made.report.figure("mean coherence", summary["mean-coherence"], at_least=min(1, LEAST * noise),
                        about=f"of the {summary['with-data']} of {summary['width']} x {summary['height']} cells that have data; noise alone has {noise:.3f}")

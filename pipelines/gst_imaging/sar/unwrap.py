@@ -4,10 +4,11 @@ gst-imaging needs it."""
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 
 from .. import library
-from ..command import NO_RESULT, WRONG_USE, Failure
+from ..command import NO_RESULT, NOT_WRITTEN, WRONG_USE, Failure
 from .prm import write_vrt
 from .told import OVERSAMPLING
 
@@ -43,21 +44,33 @@ def find_snaphu():
     return found
 
 
+def check_run(done, paths, size):
+    """done: a run of snaphu; paths: of what it writes; size: of each in bytes. Fails with what snaphu said"""
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip() not in ("", "Abort")]
+    said = f' It printed: "{lines[-1]}".' if lines else " It printed nothing."
+    if done.returncode < 0:
+        raise Failure(NO_RESULT, f"snaphu was ended by signal {-done.returncode} ({signal.strsignal(-done.returncode)}).{said} Is there enough memory?")
+    if done.returncode:
+        raise Failure(NO_RESULT, f"snaphu failed with exit status {done.returncode}.{said}")
+    for path in paths:
+        there = os.path.getsize(path) if os.path.exists(path) else 0
+        if there != size:
+            raise Failure(NOT_WRITTEN, f"snaphu wrote {there} of the {size} bytes of {os.path.basename(path)}.{said} Is there room for it?")
+
+
 def run(made, program, summary, known):
     """Returns: the unwrapped phase, NaN where there is none, and the share of the cells that are in a component of snaphu"""
     np = library.numpy()
     done = subprocess.run([program, "-f", "snaphu.conf"], cwd=made.path(""), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False)
-    path = made.path("unwrapped.img")
-    if done.returncode or not os.path.exists(path):
-        last = ([line for line in done.stdout.splitlines() if line.strip()] or ["it printed nothing"])[-1]
-        raise Failure(NO_RESULT, f"snaphu failed with exit status {done.returncode}: {last.strip()}")
+    path, components = made.path("unwrapped.img"), made.path("components.img")
+    check_run(done, [path, *filter(os.path.exists, [components])], 4 * known.size)
     phase = np.fromfile(path, np.float32).reshape(summary["height"], summary["width"])
     phase[~known] = np.nan
     phase.tofile(path)
     write_vrt(summary["width"], summary["height"], "f32", "unwrapped.img", path + ".vrt")
     connected = known
-    if os.path.exists(made.path("components.img")):
-        connected = known & (np.fromfile(made.path("components.img"), np.uint32).reshape(known.shape) > 0)
-        write_vrt(summary["width"], summary["height"], "u32", "components.img", made.path("components.img.vrt"))
+    if os.path.exists(components):
+        connected = known & (np.fromfile(components, np.uint32).reshape(known.shape) > 0)
+        write_vrt(summary["width"], summary["height"], "u32", "components.img", components + ".vrt")
     return phase, float(connected.mean())
