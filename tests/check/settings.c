@@ -936,7 +936,7 @@ CHECK_TEST (test_actions_take_no_arguments_of_other_kinds)
 {
   static const GstImagingAction wrong[] = {
       {"move", G_CALLBACK (g_object_ref), G_TYPE_NONE,
-          {{"by", GST_IMAGING_KIND_DOUBLE}}, {NULL}, "Moves"},
+          {{"by", GST_IMAGING_KIND_BOOLEAN}}, {NULL}, "Moves"},
       {NULL},
   };
   GstElementClass *klass = g_type_class_ref (GST_TYPE_PIPELINE);
