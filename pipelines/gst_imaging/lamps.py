@@ -2,7 +2,7 @@
 """How bright each lamp of a rig is, per colour, from photographs of a white card or of a matte sphere, one under each lamp."""
 import os
 
-from . import flatfield, library, photographs
+from . import flatfield, library, photographs, shading
 from .command import UNREADABLE, Failure, absent
 
 DARKEST, STEEPEST, RIM = 0.02, 0.1, 0.95  # of full scale; of the light vector; of the radius of the sphere
@@ -76,14 +76,13 @@ def fit(np, values, shade):
     return intensity, float(np.sqrt(np.mean(np.square(left))))
 
 
-def measure(np, surface, files, samples, gamma):
-    """files: a photograph of the surface under each lamp. Returns: intensities [lamps, 3], their mean 1, and what each fit leaves"""
+def measure(np, surface, files, samples, curve):
+    """files: a photograph of the surface under each lamp; curve: of curves.choose(). Returns: intensities [lamps, 3], their mean 1, and what each fit leaves"""
     intensities, left = [], []
     for i, path in enumerate(files):
         values = samples.convert(np, path)
-        full = np.iinfo(values.dtype).max
-        linear = np.where(values >= full, np.nan, (values / full) ** gamma)
-        linear = linear[..., :3] if linear.ndim == 3 and linear.shape[2] >= 3 else linear.reshape(*linear.shape[:2], -1)[..., :1]
+        values = values[..., :3] if values.ndim == 3 and values.shape[2] >= 3 else values.reshape(*values.shape[:2], -1)[..., :1]
+        linear = np.where(values >= np.iinfo(values.dtype).max, np.nan, shading.linear(np, values, *curve))
         shade = surface.shade(i)
         if linear.shape[:2] != shade.shape:
             raise Failure(UNREADABLE, f"{path} is {linear.shape[1]} x {linear.shape[0]}, and the other photographs are {shade.shape[1]} x"

@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from . import library, profiles
+from . import library
 from .command import UNREADABLE, WRONG_USE, Failure
 
 CURL_BLOCK, FEWEST_BLOCKS = 4, 20  # pixels, whose noise is averaged; blocks
@@ -51,43 +51,6 @@ def extensions():
     library.functions_of()  # a Failure without the plug-ins
     about = json.loads(library.describe(library.gstreamer()))
     return {extension for form in about["formats"] if form["read"] for extension in form["extensions"].split()}
-
-
-def told_curve(path):
-    """Returns: what makes the samples of a photograph linear, ("gamma", exponent) or ("srgb", 1), as its file says: 2.2 for JPEG, by the profile or
-    the chunks gAMA and sRGB of PNG, and by the profile of TIFF; None where it says nothing, or a curve that is neither"""
-    form = path.lower().rpartition(".")[2]
-    if form in ("jpg", "jpeg", "jpe"):
-        return "gamma", 2.2
-    profile = profiles.read(path)
-    if profile:
-        return profiles.curve_of(library.numpy(), profile)
-    gamma = float(dict(library.Arrays().cards_of(path)).get("gAMA", 0)) if form == "png" else 0
-    return ("gamma", round(1 / gamma, 2)) if gamma > 0 else None
-
-
-def gamma_of(path):
-    """Returns: the exponent that makes the samples of a photograph linear, or nearly so, as far as its file says; else 1"""
-    curve, gamma = told_curve(path) or ("gamma", 1)
-    return 2.2 if curve == "srgb" else gamma
-
-
-def is_silent(path):
-    """Returns: whether a photograph of 16 bits does not say what makes its samples linear"""
-    return path.lower().endswith((".png", ".tif", ".tiff")) and library.Arrays().kind(path)[0] == "u16" and not told_curve(path)
-
-
-def doubt_of_curve(path):
-    """Returns: a sentence about a photograph that is taken as linear, where that may be wrong; "" else"""
-    name, form = os.path.basename(path), path.lower().rpartition(".")[2]
-    if told_curve(path) or form not in ("png", "tif", "tiff"):
-        return ""
-    remedy = "If a camera or an editor made it, give --curve srgb; if it is linear, --gamma 1."
-    if profiles.read(path):
-        return f"The colour profile of {name} has a curve that is neither gamma nor that of sRGB: its samples are taken as linear. {remedy}"
-    if library.Arrays().kind(path)[0] == "u8":
-        return f"{name} has 8 bits and does not say what they mean (no colour profile, sRGB or gAMA): its samples are taken as linear. {remedy}"
-    return ""
 
 
 def files_of(folder, extension=None, warn=None):

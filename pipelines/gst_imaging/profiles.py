@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The curve of the colour profile (ICC.1:2022) in a PNG or TIFF file: gamma, or that of sRGB."""
+"""The curve of the colour profile (ICC.1:2022) in a PNG, TIFF or JPEG file: gamma, or that of sRGB."""
 import functools
 import os
 import struct
@@ -10,6 +10,7 @@ POINTS = 1025
 NEAR = 0.012  # of full scale, from a curve that photostereo has; L* of eciRGB is 0.0111 off, Rec. 709 0.0112
 GAMMAS = 1, 5, 401  # of the search: steps of 0.01
 TIFF_PROFILE, TIFF_LONG = 34675, 4  # tag; type
+JPEG_SCAN, JPEG_APP2, JPEG_PROFILE = 0xffda, 0xffe2, b"ICC_PROFILE\0"
 FIXED = 65536  # 1 in s15Fixed16Number
 PARAMETERS = 1, 3, 4, 5, 7  # of each type of a parametric curve
 
@@ -45,16 +46,32 @@ def of_tiff(file):
     return None
 
 
+def of_jpeg(file):
+    """Returns: the profile, in one or more segments APP2 (ICC.1:2022, B.4); None without one"""
+    parts = {}
+    file.seek(2)
+    while len(head := file.read(4)) == 4:
+        marker, length = struct.unpack(">HH", head)
+        if not 0xffc0 <= marker < 0xffff or marker == JPEG_SCAN:
+            break
+        content = file.read(length - 2)
+        if marker == JPEG_APP2 and content.startswith(JPEG_PROFILE):
+            parts[content[len(JPEG_PROFILE)]] = content[len(JPEG_PROFILE) + 2:]  # after its number and how many there are
+    return b"".join(parts[number] for number in sorted(parts)) or None
+
+
+READERS = {".png": of_png, ".tif": of_tiff, ".tiff": of_tiff, **dict.fromkeys((".jpg", ".jpeg", ".jpe"), of_jpeg)}
+
+
 def read(path):
     """Returns: the profile in a file; None without one"""
-    form = os.path.splitext(path)[1].lower()
-    reader = of_png if form == ".png" else of_tiff if form in (".tif", ".tiff") else None
+    reader = READERS.get(os.path.splitext(path)[1].lower())
     if not reader:
         return None
     try:
         with open(path, "rb") as file:
             return reader(file)
-    except (KeyError, OSError, OverflowError, ValueError, struct.error, zlib.error):  # the reader of pictures tells it
+    except (IndexError, KeyError, OSError, OverflowError, ValueError, struct.error, zlib.error):  # the reader of pictures tells it
         return None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from photographscene import HEIGHT, PNG, WIDTH, Photographs, icc, photograph
 from support import main
 
-from gst_imaging import chart, photographs, profiles
+from gst_imaging import chart, curves, photographs, profiles
 
 
 def write_tiff(path, values, profile):
@@ -134,6 +134,18 @@ class Curves(Photographs):
         self.assertLess(self.error("srgb")[0], 0.1)
         out, err = self.gst_imaging("photostereo", "plain", "lights.lp", "-o", "plain-out")  # 16 bits: linear
         self.assertEqual((err, "not checked: distance of the lamps, curve of the samples, room light;" in out), ("", True))
+
+    def test_the_profile_of_a_jpeg(self):
+        """In two segments, out of their order; without one it is gamma 2.2."""
+        profile = icc({b"kTRC": struct.pack(">4s4xIH", b"curv", 1, round(1.8 * 256))})
+        parts = [b"ICC_PROFILE\0" + bytes([n + 1, 2]) + part for n, part in enumerate((profile[:90], profile[90:]))]
+        segments = b"".join(struct.pack(">HH", 0xffe2, len(part) + 2) + part for part in reversed(parts))
+        for name, content in ("none.jpg", b""), ("icc.jpg", segments), ("table.jpg", segments.replace(b"kTRC", b"A2B0")):
+            with open(self.path(name), "wb") as file:
+                file.write(b"\xff\xd8" + content + b"\xff\xda\0\2")
+        self.assertEqual([curves.told(self.path(f"{name}.jpg")) for name in ("none", "icc", "table")], [("gamma", 2.2), ("gamma", 1.8), ("gamma", 2.2)])
+        self.assertIn("The colour profile of table.jpg has a curve that is neither", curves.doubt(self.path("table.jpg")))
+        self.assertEqual([curves.doubt(self.path(name)) for name in ("none.jpg", "icc.jpg")], ["", ""])
 
     @PNG
     def test_8_bits_that_do_not_say_what_they_mean(self):

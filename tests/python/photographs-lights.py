@@ -7,10 +7,10 @@ import types
 
 import numpy as np
 
-from photographscene import LIGHTS, PNG, Photographs, angle, directions
+from photographscene import LIGHTS, PNG, Photographs, add_chunk, angle, directions
 from support import data, main
 
-from gst_imaging import lamps, mirrors, outline, photographs, pinhole
+from gst_imaging import curves, lamps, mirrors, outline, photographs, pinhole
 from gst_imaging.commands.lights import write_lights
 
 
@@ -319,7 +319,7 @@ class Lights(Photographs):
         files, left = [self.path(f"ball/IMG_{i + 1}.png") for i in range(6)], []
         for camera in None, pinhole.Pinhole(np, 700, 800, size):
             ball = lamps.Sphere(np, lights, lamps.mean_distance(np, lights), size, 1, circle, camera)
-            found, rests = lamps.measure(np, ball, files, photographs.Samples(files), 1)
+            found, rests = lamps.measure(np, ball, files, photographs.Samples(files), curves.LINEAR)
             error = np.abs(found[:, 0] / found.mean() * gains.mean() / gains - 1).max()
             left.append((error, rests.max()))
         self.assertLess(left[1][0], 0.002, left)
@@ -382,6 +382,34 @@ class Lights(Photographs):
                 (("--card", "card", "--gamma", "0"), 2, "--gamma is 0; it has to be between 0.1 and 10"),
                 (("--matte", "ball", "--matte-sphere", "9000,9000,60"), 3, "does not show the matte sphere")):
             self.assertIn(sentence, self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", *words, code=code)[1])
+
+    @PNG
+    def test_the_curve_of_a_card_is_doubted_told_and_given(self):
+        """Of 8 bits in the curve of sRGB without a profile, the same in 16 bits, of files that tell a curve, and of a mix."""
+        self.mirror((101.5, 79), 70, form="png")
+        gains = np.linspace(0.5, 1, LIGHTS)
+        for i, light in enumerate(self.lights):
+            linear = np.full((160, 200), 0.8 * gains[i] * light[2])
+            shown = 1.055 * linear ** (1 / 2.4) - 0.055
+            self.save(f"card8/IMG_{i + 1}.png", np.rint(255 * shown).astype(np.uint8))
+            self.save(f"card16/IMG_{i + 1}.png", np.rint(65535 * shown).astype(np.uint16))
+            self.save(f"told/IMG_{i + 1}.png", np.rint(65535 * linear ** (1 / 2.2)).astype(np.uint16))
+            add_chunk(self.path(f"told/IMG_{i + 1}.png"), b"gAMA" + (45455).to_bytes(4, "big"))
+        words = ["lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", "--overwrite", "--card"]
+        for card, more, fact, sentence in (("card8", [], "a gamma of 1", "IMG_1.png has 8 bits and does not say what they mean"), ("card16", [], "a gamma of 1", ""),
+                                           ("card16", ["--curve", "srgb"], "the curve of sRGB", ""),
+                                           ("told", [], "a gamma of 2.2", "The files say (profile, sRGB, gAMA) that their samples have a gamma of 2.2")):
+            out, err = self.gst_imaging(*words, card, *more)
+            self.assertIn(sentence, err)
+            self.assertEqual(err == "", sentence == "", err)
+            self.assertIn(["curve of the white card", fact], self.result("rig")["facts"])
+            self.assertEqual("curve of the samples" in out, card == "card16" and not more, out)
+            found = self.read_lp("rig")
+            error = max(abs(found[f"IMG_{i + 1}.png"][3] / gain - 1) for i, gain in enumerate(gains / gains.mean()))
+            self.assertEqual(error < 0.02, fact != "a gamma of 1", error)
+        shutil.copy(self.path("card16/IMG_3.png"), self.path("told/IMG_3.png"))
+        _out, err = self.gst_imaging(*words, "told", code=2)
+        self.assertIn("1 of 16 photographs of told has another curve than the others, which have a gamma of 2.2: IMG_3.png has a gamma of 1.", err)
 
     def test_a_card_and_a_matte_sphere_under_near_lamps(self):
         """Positions from three spheres; what a card shows of them is R^2 z / r^3, and of directions it is not. The matte sphere stands

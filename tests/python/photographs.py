@@ -248,7 +248,7 @@ class Photostereo(Photographs):
             copy.write(file.read())
         os.remove(self.path("photos/IMG_1.png"))
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bad", code=2)
-        self.assertIn("has files of a gamma of 2.2, as JPEG", err)
+        self.assertIn("1 of 16 photographs of photos has another curve than the others, which have a gamma of 1: IMG_1.jpg has a gamma of 2.2.", err)
 
     def test_the_gamma_that_png_files_tell(self):
         """As a camera develops them: the chunk sRGB in front of the samples."""

@@ -17,7 +17,7 @@ import math
 import os
 import re
 
-from .. import job, lamps, library, mirrors, outline, photographs, pinhole, play
+from .. import curves, job, lamps, library, mirrors, outline, photographs, pinhole, play, shading
 from ..command import UNREADABLE, WRONG_USE, Failure, absent
 from ..report import plots
 
@@ -58,8 +58,7 @@ def add_arguments(parser):
                         " for the intensities of the lights")
     parser.add_argument("--matte", metavar="FOLDER", help="the same with a matte white sphere, at --matte-sphere")
     parser.add_argument("--matte-sphere", type=circle, metavar="X,Y,RADIUS", help="where it is, in pixels")
-    parser.add_argument("--gamma", type=float, help="exponent that makes the photographs linear (default: 2.2 for JPEG, of PNG and TIFF what their"
-                        " profile says, else 1)")
+    curves.add_arguments(parser)
     parser.add_argument("--threshold", type=float, help="a highlight is brighter than this part of the brightest point")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
 
@@ -306,7 +305,8 @@ def play_once(np, made, options, files, mask, size):
     samples = photographs.Samples(files)
     played, found = samples.playable(np, made), []
     threshold = [f"threshold={options.threshold:.10g}"] if options.threshold is not None else []
-    gamma = min(map(photographs.gamma_of, files)) if options.gamma is None else options.gamma
+    curve = curves.given(options)
+    gamma = curves.as_gamma(curve) if curve else min(map(curves.gamma_of, files))
     try:
         for sphere in options.sphere or [None]:
             found.append(Found(played))
@@ -374,9 +374,12 @@ def with_intensities(np, made, options, files, lights, size):
     mm, mean = options.mm_per_pixel or 1, lamps.mean_distance(np, vectors)
     surface = (lamps.Card(np, vectors, mean, size, mm) if options.card
                else lamps.Sphere(np, vectors, mean, size, mm, options.matte_sphere, camera_of(np, options, size)))
-    gamma = min(photographs.gamma_of(path) for path in shown) if options.gamma is None else options.gamma
+    curve, is_guessed = curves.choose(shown, options.card or options.matte, options, made.warn)
+    made.report.fact(f"curve of the {surface.name}", shading.in_words(*curve))
+    if is_guessed:
+        curves.tell_guess(made.report)
     samples = photographs.Samples(shown)
-    intensities, left = lamps.measure(np, surface, shown, samples, gamma)
+    intensities, left = lamps.measure(np, surface, shown, samples, curve)
     samples.tell(made)
     show_intensities(np, made, surface, intensities, left, files)
     return [{**light, "intensity": [float(value) for value in colours]} for light, colours in zip(lights, intensities)]
@@ -405,6 +408,7 @@ def check_options(options):
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
     if options.card and options.matte:
         raise Failure(WRONG_USE, "--card and --matte both tell the intensities: give one of them.")
+    curves.given(options)
     if options.gamma is not None and not 0.1 <= options.gamma <= 10:
         raise Failure(WRONG_USE, f"--gamma is {options.gamma:g}; it has to be between 0.1 and 10.")
     if bool(options.matte) != bool(options.matte_sphere):

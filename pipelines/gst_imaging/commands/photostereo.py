@@ -12,7 +12,7 @@ import glob
 import os
 import re
 
-from .. import chart, flatfield, job, library, photographs, play, rti, scale, shading, web
+from .. import chart, curves, flatfield, job, library, photographs, play, rti, scale, shading, web
 from ..command import UNREADABLE, WRONG_USE, Failure, absent
 from ..report import plots
 
@@ -46,11 +46,8 @@ FAR = 10  # times the object, of lamps whose directions are the same all over it
 DISTANCE = "distance of the lamps", "times the object"
 NOT_KNOWN = ("the light file has directions, which are right only for lamps farther away. Nearer lamps bend the heights, and no other limit shows it."
              " Positions in mm are right at any distance: gst-imaging lights --distance-mm makes them of the length of a string")
-FAINT = 1  # percent, of what bends normals by several tenths of a degree
 ROOM_LIGHT = ("light that does not come from the lamps flattens the relief, and no other limit shows it. --dark FILE is a picture without lamps;"
               " --set ambient-model=constant measures the room light in the pictures")
-CURVE = ("files of 16 bits without a colour profile are taken as linear, which only RAW converters write. If a camera or an editor developed them, give"
-         " --curve srgb; if they are linear, --gamma 1")
 BRIGHTEST = 20  # mean intensity, beyond which an albedo of 16 bits has few levels
 UPDATES = 8  # results on the way, for the plot of convergence
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
@@ -75,9 +72,7 @@ def add_arguments(parser):
     parser.add_argument("--stiffness", type=float, metavar="K", help="with --integration bilateral: how readily it cuts (default: 2)")
     parser.add_argument("--intensities", metavar="FILE",
                         help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
-    parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, of PNG and TIFF what their profile says,"
-                        " else 1)")
-    parser.add_argument("--curve", choices=("gamma", "srgb"), default="gamma", help="what makes samples linear (default: gamma)")
+    curves.add_arguments(parser)
     parser.add_argument("--mm-per-pixel", type=float, metavar="MM",
                         help="width of a pixel; heights are in mm then, and lights with a position need it (default: by the imageWidth"
                         " of a .dome file, else 1)")
@@ -177,7 +172,8 @@ class Set:
         pairs = without(photographs.match(self.lights, files, options.by_order, made.warn), options.leave_out, folder)
         pairs, self.size = photographs.same_kind(pairs, made.warn)
         self.take(pairs)
-        self.choose_curve(options, made)
+        self.given_curve = curves.given(options)
+        (self.curve, self.gamma), self.is_curve_guessed = curves.choose(self.samples.paths, folder, options, made.warn)
         known = scale.choose(library.numpy(), self, options, made.warn)
         options.unit, options.mm_per_pixel = ("pixels", 1) if known is None else ("mm", known)
         if known is None and lens_of(options):
@@ -187,31 +183,10 @@ class Set:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
         self.check_curves(options, made)
 
-    def choose_curve(self, options, made):
-        """Sets what makes samples linear: as it is given, or as the files say."""
-        self.is_curve_guessed, self.given_curve = False, None
-        if options.gamma is not None or options.curve != "gamma":
-            self.curve, self.gamma = self.given_curve = options.curve, 1 if options.gamma is None else options.gamma
-            return
-        told = {photographs.told_curve(path) or ("gamma", 1): path for _i, path in reversed(self.pairs)}
-        if len(told) > 1:
-            one, other = sorted(told, key=lambda curve: (-curve[1], curve))[:2]
-            raise Failure(WRONG_USE, f"{self.folder} has files of {shading.in_words(*one)}, as JPEG and files with a profile, sRGB or gAMA have, and of"
-                                     f" {shading.in_words(*other)}. --gamma or --curve says what all have, or --extension chooses one kind.")
-        (self.curve, self.gamma), path = told.popitem()
-        doubt = photographs.doubt_of_curve(path)
-        if (self.curve, self.gamma) != ("gamma", 1) and not path.lower().endswith((".jpg", ".jpeg", ".jpe")):
-            made.warn(f"The files say (profile, sRGB, gAMA) that their samples have {shading.in_words(self.curve, self.gamma)}, and are made linear by it."
-                      " --gamma 1 takes them as they are.")
-        elif doubt:
-            made.warn(doubt)
-        else:
-            self.is_curve_guessed = photographs.is_silent(path)
-
     def curve_of(self, path):
         """Returns: what makes the samples of a photograph or of a frame beside them linear, as it is given, or as its file says; else it
         is that of the photographs, as of one camera"""
-        return self.given_curve or photographs.told_curve(path) or (self.curve, self.gamma)
+        return self.given_curve or curves.told(path) or (self.curve, self.gamma)
 
     def check_curves(self, options, made):
         """Of the files beside the photographs; photostereo has one curve for these and its frames, sheets are made linear here."""
@@ -221,12 +196,12 @@ class Set:
             raise Failure(WRONG_USE, f"{other} has {shading.in_words(*self.curve_of(other))}, and the photographs have {shading.in_words(*photos)}: all have to have"
                                      " one curve. Take it as the photographs, or give --gamma or --curve for all.")
         beside = [*frames, *([options.chart] if options.chart else []), *(self.sheets.white if self.sheets else [])]
-        silent = [] if self.given_curve else [path for path in beside if not photographs.told_curve(path)]
+        silent = [] if self.given_curve else [path for path in beside if not curves.told(path)]
         if silent and photos != ("gamma", 1):
             made.warn(f"{silent[0]} does not say what its samples mean (no colour profile, sRGB or gAMA): it is taken to have {shading.in_words(*photos)}, as"
                       " the photographs. --gamma or --curve says it for all.")
-        elif silent and not photographs.doubt_of_curve(self.pairs[0][1]):
-            for doubt in list(filter(None, map(photographs.doubt_of_curve, silent)))[:1]:
+        elif silent and not curves.doubt(self.pairs[0][1]):
+            for doubt in list(filter(None, map(curves.doubt, silent)))[:1]:
                 made.warn(doubt)
 
     def take(self, pairs):
@@ -529,9 +504,9 @@ def show(np, photos, made, options, watch, quality):
     if has_directions(photos, options):
         report.not_checked(*DISTANCE, at_least=FAR, about=NOT_KNOWN)
     if photos.is_curve_guessed:
-        report.not_checked("curve of the samples", "% from linear", at_most=FAINT, about=CURVE)
+        curves.tell_guess(report)
     if not photos.dark and "ambient-model=constant" not in options.set:
-        report.not_checked("room light", "% of the lamps", at_most=FAINT, about=ROOM_LIGHT)
+        report.not_checked("room light", "% of the lamps", at_most=curves.FAINT, about=ROOM_LIGHT)
     unit = options.unit
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = upright(np, made, options)
@@ -615,8 +590,7 @@ def check_options(given):
         raise Failure(WRONG_USE, "--title has a line break or another control character, or is not UTF-8.")
     if given.chart_corners and not given.chart:
         raise Failure(WRONG_USE, "--chart-corners are of the picture of the chart: give it with --chart.")
-    if given.gamma is not None and given.curve != "gamma":
-        raise Failure(WRONG_USE, f"--gamma and --curve {given.curve} are two curves: leave one of them out.")
+    curves.given(given)
     if given.chart_mm and not given.chart:
         raise Failure(WRONG_USE, "--chart-mm is the size of the chart: give its picture with --chart.")
     if given.stiffness is not None and given.integration != "bilateral":

@@ -7,7 +7,7 @@ Give the folder of a result of gst-imaging photostereo, or a file of normals wit
 import argparse
 import os
 
-from .. import job, library, photographs, shading
+from .. import curves, job, library, photographs, shading
 from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure, absent
 from ..sar.arguments import whole_number
 
@@ -18,7 +18,6 @@ EXAMPLES = [
 ]
 
 OTHER_LENGTH = 0.1  # rounding to 8 bits makes 0.01
-LINEAR = "gamma", 1
 PROPERTIES = {  # of relight: default and help
     "ambient": (0, "light from everywhere (default: 0)"),
     "specular": (0, "strength of the highlight (default: 0, a matte surface)"),
@@ -88,13 +87,13 @@ def share_of_other_length(np, path):
 
 
 def read_albedo(np, path):
-    """Returns: its samples, and what makes them linear, as photographs.told_curve()"""
-    return (photographs.read(path), photographs.told_curve(path) or LINEAR) if path else (None, LINEAR)
+    """Returns: its samples, and what makes them linear, as curves.told()"""
+    return (photographs.read(path), curves.told(path) or curves.LINEAR) if path else (None, curves.LINEAR)
 
 
 def save_linear(np, path, samples, told, made):
     """Returns: the file of an albedo as relight plays it"""
-    if told == LINEAR:
+    if told == curves.LINEAR:
         return path
     if not path.lower().endswith((".jpg", ".jpeg", ".jpe")):
         made.warn(f"{path} says (profile, sRGB, gAMA) that its samples have {shading.in_words(*told)}, and is made linear by it.")
@@ -176,7 +175,7 @@ def run(options):
         if albedo:
             made.input(albedo, "albedo")
         samples, told = read_albedo(np, albedo)
-        if told != LINEAR:
+        if told != curves.LINEAR:
             samples = shading.linear(np, samples, *told)
             made.setting("curve of the albedo", shading.in_words(*told))
         diffuse = shading.strength(np, samples) if options.diffuse is None else options.diffuse
@@ -191,7 +190,7 @@ def run(options):
         albedo = save_linear(np, albedo, samples, told, made)
         made.play(words_of(normals, albedo, y_axis, options, diffuse, made.path("lit%03d.png"), len(lights)), "pictures", len(lights),
                   prepare=control(lights))
-        if told != LINEAR:
+        if told != curves.LINEAR:
             os.remove(albedo)
         for i in sorted({round(k) for k in np.linspace(0, len(lights) - 1, min(len(lights), 12))}):
             name = f"lit{i:03d}.png"
