@@ -138,6 +138,7 @@ class Lights:
 
     def __init__(self, path):
         self.path, self.form, self.names = path, os.path.splitext(path)[1][1:].lower(), None
+        self.unequal = ""  # how many names and lights there are, where this differs
         content = load_text(path)
         self.vectors, self.colours, self.are_directions = library.parse_lights(content, path)
         text = content.decode("utf-8-sig", "surrogateescape")
@@ -163,7 +164,10 @@ class Lights:
         nameless = next((i for i, name in enumerate(names) if not isinstance(name, str)), None)
         if nameless is not None:
             raise Failure(UNREADABLE, f'{self.path}, image {nameless + 1} of "images" has no name: it has to be text, or an entry with the text "filename".')
-        self.names = [[name] for name in names] if len(names) == len(self.lines) else None
+        if names:
+            self.names = [[name] for name in names[:len(self.lines)]] + [[]] * (len(self.lines) - len(names))
+        if len(names) not in (0, len(self.lines)):
+            self.unequal = f"{self.path} has {len(names)} names in \"images\" and {len(self.lines)} lights"
 
     def check_arrays(self, dome):
         wrong = next((key for key in OF_EACH_LIGHT if not isinstance(dome.get(key) or [], list)), None)
@@ -257,7 +261,7 @@ def match(lights, files, by_order, warn):
     for path in files:
         by_stem[stem(path)].append(path)
     pairs = [(i, choose_one(names, by_stem)) for i, names in enumerate(lights.names)]
-    missing = [lights.names[i][0] for i, path in pairs if not path]
+    missing = [lights.names[i][0] if lights.names[i] else f"light {i + 1}" for i, path in pairs if not path]
     pairs = [(i, path) for i, path in pairs if path]
     if not pairs:
         raise Failure(UNREADABLE, f"No picture of {folder} has a name of {lights.path}, as {lights.names[0][0]}."
@@ -266,9 +270,14 @@ def match(lights, files, by_order, warn):
     twice = next((path for path in used if used.count(path) > 1), None)
     if twice:
         raise Failure(UNREADABLE, f"{lights.path} has two lights for {os.path.basename(twice)}.")
+    extra = [os.path.basename(path) for path in files if path not in used]
+    if extra and lights.unequal:
+        raise Failure(UNREADABLE, f"{listed(extra)} of {folder} {'has' if len(extra) == 1 else 'have'} no light, because {lights.unequal}. Correct the file, move the"
+                                  " photographs away, or give --by-order.")
+    if lights.unequal:
+        warn(f"{lights.unequal}: each name is taken to be of the light at the same place.")
     if missing:
         warn(f"{len(missing)} of {len(lights.lines)} lights {'has' if len(missing) == 1 else 'have'} no picture: {listed(missing)}. The others are used.")
-    extra = [os.path.basename(path) for path in files if path not in used]
     if extra:
         lack = "1 picture has" if len(extra) == 1 else f"{len(extra)} pictures have"
         warn(f"{lack} no light in {os.path.basename(lights.path)} and {'is' if len(extra) == 1 else 'are'} not used: {listed(extra)}.")
@@ -347,10 +356,8 @@ def same_kind(pairs, warn):
     return [pair for pair in pairs if kinds.get(pair[1]) == usual], usual[1][:2]
 
 
-def check_channels(path, shape):
-    """Fails for what no video holds, for samples that are neither grey nor RGB, and for an animation."""
-    if shape[2:] == (2,):
-        raise Failure(UNREADABLE, f"{path} is grey with alpha. Save it without alpha.")
+def check_colours(path, shape):
+    """Fails for samples that are neither grey nor RGB."""
     if shape[2:] == (4,) and path.lower().endswith((".jpg", ".jpeg", ".jpe")):
         raise Failure(UNREADABLE, f"{path} is CMYK. Save it as RGB.")
     if path.lower().endswith((".tif", ".tiff")):
@@ -359,6 +366,13 @@ def check_channels(path, shape):
             raise Failure(UNREADABLE, f"{path} is a negative, whose 0 is white (WhiteIsZero). Save it so that 0 is black.")
         if colours:
             raise Failure(UNREADABLE, f"{path} is {colours}. Save it as RGB.")
+
+
+def check_channels(path, shape):
+    """Fails for what no video holds, for samples that are neither grey nor RGB, and for an animation."""
+    if shape[2:] == (2,):
+        raise Failure(UNREADABLE, f"{path} is grey with alpha. Save it without alpha.")
+    check_colours(path, shape)
     with open(path, "rb") as file:
         head = file.read(1 << 16)
     if head.startswith(b"\x89PNG") and b"acTL" in head.split(b"IDAT")[0]:
@@ -468,6 +482,7 @@ class Samples:
 def read_mask(np, path, size):
     """Returns: u8 [height, width], 1 where any colour of a picture is not 0, in JPEG above half of its largest sample; alpha is no colour"""
     values = read(path)
+    check_colours(path, values.shape)
     if values.ndim == 3:
         values = values[..., :values.shape[2] - (values.shape[2] in (2, 4))].max(-1)
     if values.shape != tuple(size):

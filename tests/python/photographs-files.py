@@ -282,6 +282,22 @@ class Files(Photographs):
             self.assertIn(sentence, err)
             self.assertEqual(err.count("\n"), bool(sentence), err)
 
+    def test_a_dome_file_with_names_for_some_of_its_lights(self):
+        """The two lists have another length; IMG_1 and IMG_2 are swapped in both."""
+        self.take()
+        order = [1, 0, *range(2, LIGHTS)]
+        lights, names = [dict(zip("xyz", self.lights[i])) for i in order], [f"IMG_{i + 1}.png" for i in order]
+        for n_lights, n_names, code, told in (
+                (LIGHTS, LIGHTS - 1, 3, 'IMG_16.png of photos has no light, because rig.dome has 15 names in "images" and 16 lights.'),
+                (LIGHTS - 1, LIGHTS, 3, 'IMG_16.png of photos has no light, because rig.dome has 16 names in "images" and 15 lights.'),
+                (LIGHTS, LIGHTS + 1, 0, 'rig.dome has 17 names in "images" and 16 lights: each name is taken to be of the light at the same place')):
+            with open(self.path("rig.dome"), "w", encoding="utf-8") as file:
+                json.dump({"directions": lights[:n_lights], "images": [*names, "test.png"][:n_names]}, file)
+            _out, err = self.gst_imaging("photostereo", "photos", "rig.dome", "-o", "out", code=code)
+            self.assertIn(told, err)
+            self.assertEqual(err.count("\n"), 1, err)
+        self.assertLess(self.error("out")[0], 0.1)
+
     def take_jpeg(self, folder, told):
         """Photographs of a camera on its side, and what EXIF tells of each."""
         os.mkdir(self.path(folder))

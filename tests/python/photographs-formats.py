@@ -79,6 +79,12 @@ class Formats(Photographs):
             for frame in "--white", "--dark":
                 _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--extension", "png", frame, "photos/IMG_1.tif", code=3)
                 self.assertIn(f"IMG_1.tif is {sentence}", err)
+            np.save(self.path("normals.npy"), self.normals.astype(np.float32))
+            for words in (["photostereo", "photos", "lights.lp", "--extension", "png", "--mask", "photos/IMG_1.tif"],
+                          ["relight", "normals.npy", "--albedo", "photos/IMG_1.tif"]):
+                _out, err = self.gst_imaging(*words, "-o", "out", code=3)
+                self.assertIn(f"IMG_1.tif is {sentence}", err)
+                self.assertEqual(err.count("\n"), 1)
 
     def test_floats_of_openexr(self):
         self.need("exr")

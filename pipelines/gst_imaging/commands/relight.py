@@ -66,6 +66,7 @@ def files_of(path, albedo):
         kind, shape = library.Arrays().kind(path)
         if len(shape) < 3 or shape[-1] not in (3, 4):
             raise Failure(UNREADABLE, f"{path} is {kind} {list(shape)}; normals are [height, width, 3], x, y and z.")
+        photographs.check_colours(path, shape)
         return path, albedo
     normals = os.path.join(path, "normals.png")
     if not os.path.isfile(normals):
@@ -88,7 +89,11 @@ def share_of_other_length(np, path):
 
 def read_albedo(np, path):
     """Returns: its samples, and what makes them linear, as curves.told()"""
-    return (photographs.read(path), curves.told(path) or curves.LINEAR) if path else (None, curves.LINEAR)
+    if not path:
+        return None, curves.LINEAR
+    samples = photographs.read(path)
+    photographs.check_colours(path, samples.shape)
+    return samples, curves.told(path) or curves.LINEAR
 
 
 def save_linear(np, path, samples, told, made):
