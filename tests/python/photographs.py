@@ -11,7 +11,7 @@ import numpy as np
 from photographscene import HEIGHT, LIGHTS, PNG, WIDTH, Photographs, add_chunk, angle, directions, photograph
 from support import TIMEOUT, launch, main
 
-from gst_imaging import photographs
+from gst_imaging import photographs, strengths
 
 
 @PNG
@@ -128,7 +128,7 @@ class Photostereo(Photographs):
         self.take()
         self.lights = 5000 * directions()
         self.write_lp("lights.lp")
-        for words, unchecked in ((), "curve of the samples, room light"), (("--curve", "srgb"), "room light"), (("--gamma", "1"), "room light"), \
+        for words, unchecked in ((), "curve of the samples, room light"), (("--curve", "srgb"), "room light, spread of the lamps"), (("--gamma", "1"), "room light"), \
                 (("--gamma", "1", "--set", "ambient-model=constant"), ""), (("--gamma", "1", "--dark", "photos/dark.png"), ""):
             if "--dark" in words:
                 self.save("photos/dark.png", np.zeros((*self.inside.shape, 3), np.uint16))
@@ -249,6 +249,30 @@ class Photostereo(Photographs):
         os.remove(self.path("photos/IMG_1.png"))
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bad", code=2)
         self.assertIn("1 of 16 photographs of photos has another curve than the others, which have a gamma of 1: IMG_1.jpg has a gamma of 2.2.", err)
+
+    def test_lamps_of_unequal_strength_are_told(self):
+        """With noise, highlights and room light; equal lamps, lamps with intensities and few lamps have no warning."""
+        gains = np.random.default_rng(2).uniform(0.7, 1, LIGHTS)
+        for folder, rig in ("equal", np.ones(LIGHTS)), ("unequal", gains):
+            for i, (light, strength) in enumerate(zip(self.lights, rig)):
+                half = (light + [0, 0, 1]) / np.linalg.norm(light + [0, 0, 1])
+                shown = strength * (0.8 * photograph(light, self.normals, self.albedo) + 0.2 * np.maximum(self.normals @ half, 0) ** 50) + 0.01
+                noise = np.random.default_rng(i).normal(0, 0.004, shown.shape)
+                self.save(f"{folder}/IMG_{i + 1}.png", np.rint(65535 * np.clip(shown + noise, 0, 1)).astype(np.uint16))
+        self.save("mask.png", self.inside.astype(np.uint8))
+        self.write_lp("lights.lp")
+        self.write_lp("few.lp", order=range(7))
+        np.savetxt(self.path("gains.txt"), gains)
+        for folder, words, met in ("equal", ["lights.lp"], True), ("unequal", ["lights.lp"], False), ("equal", ["few.lp"], None):
+            _out, err = self.gst_imaging("photostereo", folder, *words, "--mask", "mask.png", "-o", "out", "--overwrite")
+            figure, = (figure for figure in self.result("out")["figures"] if figure["name"] == "spread of the lamps")
+            self.assertEqual(figure["met"], met, figure)
+            self.assertEqual("The lamps seem to be of unequal strength" in err, met is False, err)
+        _out, err = self.gst_imaging("photostereo", "unequal", "lights.lp", "--mask", "mask.png", "--intensities", "gains.txt", "-o", "out", "--overwrite")
+        self.assertEqual((err, [figure for figure in self.result("out")["figures"] if "spread" in figure["name"]]), ("", []))
+        pictures = np.stack([photographs.read(self.path(f"unequal/IMG_{i + 1}.png"))[self.inside] / 65535 for i in range(LIGHTS)], 1)
+        found = strengths.gains_of(np, pictures, np.broadcast_to(self.lights, (*pictures.shape, 3)))
+        np.testing.assert_allclose(found, gains / gains.mean(), rtol=0.03)
 
     def test_the_gamma_that_png_files_tell(self):
         """As a camera develops them: the chunk sRGB in front of the samples."""

@@ -13,7 +13,7 @@ from support import SOURCE, Gst, main, read_array
 
 # what a tutorial promises
 ANSWERS = {"coin-to-web-page.md": (r"^index\.html$", r"^the relief is 0\.35 mm high$", r"^rms error of the heights [0-2]\.\d um$"),
-           "ball-and-lamp.md": (r"^rig: complete; see rig/report\.html$", r"^bent: complete, not checked: distance of the lamps, curve of the samples, room light;",
+           "ball-and-lamp.md": (r"^rig: complete; see rig/report\.html$", r"^bent: complete, not checked: distance of the lamps, curve of the samples, room light, spread of the lamps;",
                                 r"^out\.npy: 0\.79 mm high, found 0\.(79|80|81) mm, rms error 0\.0[01]\d mm$", r"^bent\.npy: 0\.79 mm high, found 3\.\d\d mm"),
            "first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9|1\.91)\d* px$", r"^0 flagged$"),
            "first-bscan.md": (r"^level in dB, depth in um$", r"^upper mirror, A-scan 0: (279|280)\.\d um$",

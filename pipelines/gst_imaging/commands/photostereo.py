@@ -12,7 +12,7 @@ import glob
 import os
 import re
 
-from .. import chart, curves, flatfield, job, library, photographs, play, rti, scale, shading, web
+from .. import chart, curves, flatfield, job, library, photographs, play, rti, scale, shading, strengths, web
 from ..command import UNREADABLE, WRONG_USE, Failure, absent
 from ..report import plots
 
@@ -239,6 +239,11 @@ class Set:
             return np.array(options.chart_corners, float)
         _matrix, corners, _errors = chart.matrix_of(np, picture, options.chart)
         return scale.measured_corners(np, picture, corners, options.chart)
+
+    @property
+    def has_intensities(self):
+        """Whether the strength of each lamp is known: as numbers, or by its white sheet."""
+        return bool(self.intensities or self.sheets) or any(tuple(colour) != (1, 1, 1) for colour in self.lights.colours)
 
     def read_intensities(self, np, chosen):
         """Returns: red, green, blue of the lights `chosen`"""
@@ -518,6 +523,8 @@ def show(np, photos, made, options, watch, quality):
     if turned is not None:
         report.figure("curl of the slopes", turned, at_most=CURL, about="part of their changes, 0 for a surface. Beyond: the lights"
                       " are turned, or their y goes down, which the residuals do not show; much noise")
+    if not photos.has_intensities:
+        strengths.tell(np, photos, options, made, solved)
     report.picture("Normals", normals[..., :3], {"axes": axes}, "normals.png",
                    "A ball is red on the right, green at the top, and blue in the middle.")
     albedo = photographs.read(made.path("albedo.png")).astype(np.float32) / 65535
