@@ -57,13 +57,24 @@ def pitch(np, corners):
     return np.linalg.norm(np.asarray(corners[1], float) - corners[0]) / (COLUMNS - 1)
 
 
-def read_patches(np, picture, corners):
-    """Returns: mean of each patch [24, 3]; None where one is beyond the picture"""
+def patches_of(np, picture, corners):
+    """Returns: the pixels of each patch [24, n, n, 3]; None where one is beyond the picture"""
     half = max(0, int(PATCH * pitch(np, corners)))
     found = np.rint(places(np, corners)).astype(int)
     if (found < half).any() or (found[:, 0] >= picture.shape[1] - half).any() or (found[:, 1] >= picture.shape[0] - half).any():
         return None
-    return np.array([picture[y - half:y + half + 1, x - half:x + half + 1].mean((0, 1)) for x, y in found])
+    return np.array([picture[y - half:y + half + 1, x - half:x + half + 1] for x, y in found])
+
+
+def read_patches(np, picture, corners):
+    """Returns: mean of each patch [24, 3]; None where one is beyond the picture"""
+    found = patches_of(np, picture, corners)
+    return None if found is None else found.mean((1, 2))
+
+
+def n_clipped(np, picture, corners):
+    """picture: linear, 1 is full scale. Returns: how many patches have clipped samples at more than a hundredth of their pixels"""
+    return int(((patches_of(np, picture, corners) >= 1).any(-1).mean((1, 2)) > 0.01).sum())
 
 
 def likeness(np, patches):

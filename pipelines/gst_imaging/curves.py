@@ -82,8 +82,8 @@ def check_one(paths, folder):
     usual = collections.Counter(of_each.values()).most_common(1)[0][0]
     others = [f"{os.path.basename(path)} has {shading.in_words(*curve)}" for path, curve in of_each.items() if curve != usual]
     if others:
-        raise Failure(WRONG_USE, f"{len(others)} of {len(of_each)} photographs of {folder} {'has' if len(others) == 1 else 'have'} another curve than the others,"
-                                 f" which have {shading.in_words(*usual)}: {photographs.listed(others)}. Export all in one way, as files of one kind with one"
+        raise Failure(WRONG_USE, f"{len(others)} of {len(of_each)} photographs of {folder} {'has' if len(others) == 1 else 'have'} another curve than the"
+                                 f" others, which have {shading.in_words(*usual)}: {photographs.listed(others)}. Export all in one way, as files of one kind with one"
                                  " colour profile, or give --gamma or --curve if all have one curve.")
     return usual
 
@@ -98,7 +98,8 @@ def choose(paths, folder, options, warn):
     if sentence:
         warn(sentence)
     elif curve != LINEAR and not (is_jpeg(path) and as_gamma(curve) == JPEG[1]):
-        warn(f"The files say (profile, sRGB, gAMA) that their samples have {shading.in_words(*curve)}, and are made linear by it. --gamma 1 takes them as they are.")
+        warn(f"The files say (profile, sRGB, gAMA) that their samples have {shading.in_words(*curve)}, and are made linear by it."
+             " --gamma 1 takes them as they are.")
     return curve, not sentence and is_silent(path)
 
 

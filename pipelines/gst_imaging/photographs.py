@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import re
+import unicodedata
 
 from . import library
 from .command import UNREADABLE, WRONG_USE, Failure
@@ -16,8 +17,8 @@ BESIDE = "mask", "dark", "white"  # files that are found by their name
 
 
 def stem(name):
-    """As names are compared: without folders of either kind, case and extension."""
-    return os.path.splitext(re.split(r"[/\\]", name.strip().strip('"'))[-1])[0].lower()
+    """As names are compared: without folders of either kind, case and extension, and accents composed (NFC), which macOS writes apart."""
+    return unicodedata.normalize("NFC", os.path.splitext(re.split(r"[/\\]", name.strip().strip('"'))[-1])[0]).lower()
 
 
 def listed(names, most=5):
@@ -75,6 +76,13 @@ def files_of(folder, extension=None, warn=None):
         else:
             found.append(path)
     return found, beside
+
+
+def no_pictures(folder, extension=None):
+    """Returns: the Failure for a folder without pictures, with the kinds of its files"""
+    kinds = sorted({os.path.splitext(name)[1].lower() for name in os.listdir(folder) if stem(name) not in BESIDE} - {""}, key=library.natural)
+    what = f" {extension}" if extension else " that can be read"
+    return Failure(UNREADABLE, f"{folder} has no pictures{what}{f'; its files are {listed(kinds)}' if kinds else ''}.")
 
 
 def only(beside, name, folder):
@@ -272,8 +280,8 @@ def match(lights, files, by_order, warn):
         raise Failure(UNREADABLE, f"{lights.path} has two lights for {os.path.basename(twice)}.")
     extra = [os.path.basename(path) for path in files if path not in used]
     if extra and lights.unequal:
-        raise Failure(UNREADABLE, f"{listed(extra)} of {folder} {'has' if len(extra) == 1 else 'have'} no light, because {lights.unequal}. Correct the file, move the"
-                                  " photographs away, or give --by-order.")
+        raise Failure(UNREADABLE, f"{listed(extra)} of {folder} {'has' if len(extra) == 1 else 'have'} no light, because {lights.unequal}. Correct the file, move"
+                                  " the photographs away, or give --by-order.")
     if lights.unequal:
         warn(f"{lights.unequal}: each name is taken to be of the light at the same place.")
     if missing:
@@ -333,7 +341,7 @@ def upright(values, turn):
 
 def same_kind(pairs, warn):
     """Returns: (pairs of the most usual size and type, its height and width)"""
-    arrays, kinds = library.Arrays(), {}
+    arrays, kinds, faults = library.Arrays(), {}, collections.defaultdict(list)
     for _i, path in pairs:
         try:
             kind = arrays.kind(path)
@@ -342,7 +350,10 @@ def same_kind(pairs, warn):
             check_channels(path, kind[1])
             kinds[path] = kind
         except Failure as failure:
-            warn(f"{failure} It is not used.")
+            faults[str(failure).replace(path, "")].append((path, failure))
+    for (_path, failure), *same in faults.values():
+        others = f" The same holds for {len(same)} more: {listed(os.path.basename(path) for path, _failure in same)}. They are" if same else " It is"
+        warn(f"{failure}{others} not used.")
     if not kinds:
         raise Failure(UNREADABLE, "None of the pictures can be read.")
     turn_as_others(kinds, warn)
@@ -451,7 +462,7 @@ class Samples:
         if self.largest is None:
             self.find_largest(np)
         unknown = self.largest if self.unknown_is_clipped else 0
-        scaled = np.nan_to_num(values.astype(float), nan=unknown, posinf=self.largest) * (65535 / (self.largest or 1))
+        scaled = np.nan_to_num(values.astype(float), nan=unknown, posinf=self.largest, neginf=0) * (65535 / (self.largest or 1))
         return np.rint(np.clip(scaled, 0, 65535)).astype(np.uint16)
 
     def integers(self, np, path):

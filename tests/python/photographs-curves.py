@@ -111,6 +111,9 @@ class Curves(Photographs):
         self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--chart", "chart.png")
         albedo = photographs.read(self.path("out/albedo.png"))[self.inside][:, :3].mean(0)
         self.assertLess(np.abs(albedo / albedo[0] - true / true[0]).max(), 1e-3)
+        self.save_curved("over.png", np.minimum(1.6 * picture, 1))
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "over", "--chart", "over.png")
+        self.assertRegex(err, r"Clipped patches of the chart in over.png: \d of 24")
 
     @unittest.skipUnless("tiff" in os.environ["FORMATS"].split(), "built without tiff")
     def test_the_curve_of_a_colour_profile(self):

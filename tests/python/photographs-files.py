@@ -153,6 +153,7 @@ class Files(Photographs):
                 (("--set", "stop-below=180"), "the command sets stop-below itself"), (("--set", "set-size=5"), "the command sets set-size itself"),
                 (("--set", "known-points=<5,5,1e30>"), "goes from -1000000000 to 1000000000"),
                 (("--set", "max-iterations=1001"), "max-iterations is 1001, and goes from 1 to 1000."),
+                (("--set", "height-rounds=-1"), "height-rounds is -1, and goes from 0 to 10."),
                 (("--mm-per-pixel", "0"), "--mm-per-pixel is 0; it has to be above 0")):
             _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", *words, code=2)
             self.assertIn(sentence, err)
@@ -281,6 +282,19 @@ class Files(Photographs):
             _out, err = self.gst_imaging("photostereo", "photos", "rig.dome", "-o", "out", "--overwrite", code=code)
             self.assertIn(sentence, err)
             self.assertEqual(err.count("\n"), bool(sentence), err)
+
+    def test_names_with_accents_of_another_form(self):
+        """The light file as Linux writes them, photographs as macOS does."""
+        self.assertEqual(photographs.stem("u\u0308bung 1.PNG"), photographs.stem("\u00fcbung 1.tif"))
+
+    def test_a_folder_without_pictures_tells_what_it_has(self):
+        os.mkdir(self.path("photos"))
+        for name in "a.heic", "b.HEIC", "lights.lp":
+            with open(self.path(f"photos/{name}"), "w", encoding="utf-8") as file:
+                file.write("1\na 0 0 1\n")
+        for command in "photostereo", "lights":
+            _out, err = self.gst_imaging(command, "photos", "-o", "out", code=3)
+            self.assertIn("photos has no pictures that can be read; its files are .heic, .lp.", err)
 
     def test_a_dome_file_with_names_for_some_of_its_lights(self):
         """The two lists have another length; IMG_1 and IMG_2 are swapped in both."""

@@ -75,7 +75,8 @@ class Formats(Photographs):
                 values = np.rint(65535 * shown).astype("<u2")
                 tiff(self.path(f"photos/IMG_{i + 1}.tif"), values if channels == 1 else np.dstack([values] * channels), (262, 3, [photometric]))
             _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--extension", "tif", code=3)
-            self.assertIn(f"IMG_16.tif is {sentence}", err)
+            self.assertIn(f"IMG_1.tif is {sentence}", err)
+            self.assertRegex(err, r"The same holds for 15 more: IMG_2.tif, .*\. They are not used\.\n.*None of the pictures can be read")
             for frame in "--white", "--dark":
                 _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--extension", "png", frame, "photos/IMG_1.tif", code=3)
                 self.assertIn(f"IMG_1.tif is {sentence}", err)

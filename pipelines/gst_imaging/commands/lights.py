@@ -258,7 +258,7 @@ def check_outlines(np, made, found, files):
         elif turned > TURNED:
             made.warn("The sphere was taken to be at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere)
                       + ", but its outline in the photographs is at {:.2f}, {:.2f} with radius {:.2f}".format(*circle)
-                      + f": the lights are up to {turned:.1f} degrees off. If the report shows this circle on the rim, give"
+                      + f": the lights are up to about {turned:.1f} degrees off. If the report shows this circle on the rim, give"
                       + " --sphere={:.2f},{:.2f},{:.2f}.".format(*circle))
     made.report.figure("outline seen in the photographs", 100 * min(seen), "%", at_least=100 * outline.SEEN, about="of its rays, of the worst"
                        " sphere. Below, the circle was not checked")
@@ -425,7 +425,7 @@ def run(given):
             raise absent(folder, f"{folder} is no folder.")
         files, beside = photographs.files_of(folder, options.extension, made.warn)
         if not files:
-            raise Failure(UNREADABLE, f"{folder} has no pictures.")
+            raise photographs.no_pictures(folder, options.extension)
         for path in files:
             photographs.check_name(path)
         pairs, size = photographs.same_kind(list(enumerate(files)), made.warn)

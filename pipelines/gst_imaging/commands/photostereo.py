@@ -162,7 +162,7 @@ class Set:
     def __init__(self, folder, lights, options, made):
         files, beside = photographs.files_of(folder, options.extension, made.warn)
         if not files:
-            raise Failure(UNREADABLE, f"{folder} has no pictures{f' {options.extension}' if options.extension else ''}.")
+            raise photographs.no_pictures(folder, options.extension)
         self.lights = photographs.Lights(lights or find_lights(folder))
         intensities = os.path.join(folder, "light_intensities.txt")
         self.mask, self.dark = (getattr(options, name) or photographs.only(beside, name, folder) for name in ("mask", "dark"))
@@ -410,6 +410,10 @@ def correct_colours(np, photos, made, options):
     matrix, corners, (before, after) = chart.matrix_of(np, picture, options.chart, options.chart_corners)
     colours = np.rint(np.clip(albedo[..., :3] @ matrix.T, 0, 65535))
     library.Arrays().save_values(np, made.path("albedo.png"), np.concatenate([colours, albedo[..., 3:]], 2).astype(np.uint16))
+    clipped = chart.n_clipped(np, picture, corners)
+    if clipped:
+        made.warn(f"Clipped patches of the chart in {options.chart}: {clipped} of 24, so that the colours and the brightness of white are wrong. Photograph"
+                  " the chart with a shorter exposure.")
     made.report.figure("colour error of the chart", after, "CIE 1976", at_most=6, about=f"mean of the 24 patches; {before:.1f} before")
     made.report.table("Colours", ("", "red", "green", "blue"), [(name, *map(float, row)) for name, row in zip(("red", "green", "blue"), matrix)])
     made.report.fact("chart", f"{options.chart}, corners {', '.join(f'{x:.0f},{y:.0f}' for x, y in corners)}")
@@ -635,7 +639,11 @@ def settled(words):
     """Returns: the words of --set as the elements take them, one for each property: the last of several, y-axis=down for y-axis=1"""
     last = {property_of(word): word.partition("=")[2] for word in words}
     for name, value in last.items():
-        element = play.parse(["photostereo" if has_property("photostereo", name) else "normalintegrate", f"{name}={value}"])
+        try:
+            element = play.parse(["photostereo" if has_property("photostereo", name) else "normalintegrate", f"{name}={value}"])
+        except Failure as failure:  # GLib wraps negative numbers
+            wrapped = str(int(value) % (1 << 32)) if re.fullmatch(r"-\d+", value) else value
+            raise Failure(failure.code, str(failure).replace(f"{name} is {wrapped},", f"{name} is {value},")) from failure
         taken = play.text_of(element, name)[0] if play.what_it_takes(element, name) else None
         last[name] = value if taken is None else taken  # of a text or a list
     return [f"{name}={value}" for name, value in last.items()]
