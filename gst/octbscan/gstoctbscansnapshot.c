@@ -5,34 +5,56 @@
 #include "gstoctbscanplan.h"
 
 static GstOctBscanSnapshot *
-snapshot_copy (GstOctBscanSnapshot *from)
+snapshot_copy (const GstOctBscanSnapshot *from)
 {
-  GstOctBscanSnapshot *snapshot =
-      g_atomic_rc_box_dup (sizeof (GstOctBscanSnapshot), from);
+  GstOctBscanSnapshot *snapshot = g_new (GstOctBscanSnapshot, 1);
 
-  snapshot->settings_hash = g_strdup (from->settings_hash);
-  if (from->config.live_dispersion)
+  /* not the count: other threads change it meanwhile */
+  *snapshot = (GstOctBscanSnapshot){
+      .ref_count = 1,
+      .changes = from->changes,
+      .config = from->config,
+      .scaling = from->scaling,
+      .auto_range = from->auto_range,
+      .auto_serial = from->auto_serial,
+      .average_bscans = from->average_bscans,
+      .depth = from->depth,
+      .lateral = from->lateral,
+      .wavelengths = {from->wavelengths[0], from->wavelengths[1]},
+      .refractive_index = from->refractive_index,
+      .element = from->element,
+      .settings_hash = g_strdup (from->settings_hash),
+      .pads_serial = from->pads_serial,
+      .volume = from->volume,
+  };
+  if (from->config.live_dispersion) {
+    memcpy (snapshot->live, from->live, sizeof (snapshot->live));
     snapshot->config.live_dispersion = snapshot->live;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (snapshot->pads[i])
-      gst_object_ref (snapshot->pads[i]);
+  }
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    snapshot->pads[i] = from->pads[i] ? gst_object_ref (from->pads[i]) : NULL;
+    snapshot->is_float[i] = from->is_float[i];
+    snapshot->info[i] = from->info[i];
+  }
   return snapshot;
 }
 
-static void
-snapshot_clear (gpointer data)
+static GstOctBscanSnapshot *
+snapshot_ref (GstOctBscanSnapshot *snapshot)
 {
-  GstOctBscanSnapshot *snapshot = data;
-
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_object (&snapshot->pads[i]);
-  g_free (snapshot->settings_hash);
+  g_atomic_int_inc (&snapshot->ref_count);
+  return snapshot;
 }
 
 void
 gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot)
 {
-  g_atomic_rc_box_release_full (snapshot, snapshot_clear);
+  if (!g_atomic_int_dec_and_test (&snapshot->ref_count))
+    return;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_clear_object (&snapshot->pads[i]);
+  g_free (snapshot->settings_hash);
+  g_free (snapshot);
 }
 
 /* Call with the object locked. */
@@ -82,33 +104,37 @@ take_range (const GstOctBscan *self, GstOctBscanSnapshot *snapshot)
 static GstOctBscanSnapshot *
 snapshot_new (GstOctBscan *self)
 {
-  GstOctBscanSnapshot *snapshot = g_atomic_rc_box_new0 (GstOctBscanSnapshot);
+  GstOctBscanSnapshot *snapshot;
+  GstOctBscanSnapshot now = {
+      .changes = self->n_changes,
+      .config = gst_oct_bscan_plan_values (self->plan),
+      .scaling = self->now->scaling,
+      .average_bscans = self->now->average_bscans,
+      .element = gst_imaging_origin_element (GST_ELEMENT (self)),
+      .settings_hash =
+          (gchar *) gst_imaging_settings_hash (self->base.settings),
+      .pads_serial = gst_imaging_src_pads_serial (self->base.outputs),
+  };
 
-  snapshot->changes = self->n_changes;
-  snapshot->config = gst_oct_bscan_plan_values (self->plan);
-  snapshot->config.history = self->history;
-  if (self->plan->config.live_dispersion) {
-    memcpy (snapshot->live, self->plan->live, sizeof (snapshot->live));
-    snapshot->config.live_dispersion = snapshot->live;
-  }
-  snapshot->scaling = self->now->scaling;
-  snapshot->average_bscans = self->now->average_bscans;
-  snapshot->refractive_index = self->now->refractive_index;
-  snapshot->depth = gst_oct_bscan_depth_axis (self);
-  snapshot->lateral = gst_oct_bscan_lateral_axis (self);
-  memcpy (snapshot->wavelengths, self->wavelengths, sizeof (self->wavelengths));
-  snapshot->element = gst_imaging_origin_element (GST_ELEMENT (self));
-  snapshot->settings_hash =
-      g_strdup (gst_imaging_settings_hash (self->base.settings));
+  now.config.history = self->history;
   GST_OBJECT_LOCK (self);
-  snapshot->auto_serial = self->range.serial;
-  take_range (self, snapshot);
+  now.auto_serial = self->range.serial;
+  take_range (self, &now);
   GST_OBJECT_UNLOCK (self);
-  snapshot->pads_serial = gst_imaging_src_pads_serial (self->base.outputs);
+  now.depth = gst_oct_bscan_depth_axis (self);
+  now.lateral = gst_oct_bscan_lateral_axis (self);
+  memcpy (now.wavelengths, self->wavelengths, sizeof (now.wavelengths));
+  now.refractive_index = self->now->refractive_index;
+  memcpy (now.live, self->plan->live, sizeof (now.live));
+  now.config.live_dispersion =
+      self->plan->config.live_dispersion ? now.live : NULL;
   for (guint i = 0; i < N_OUTPUTS; i++)
-    snapshot->pads[i] =
+    now.pads[i] =
         GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->base.outputs, i));
-  take_formats (snapshot);
+  take_formats (&now);
+  snapshot = snapshot_copy (&now);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_clear_object (&now.pads[i]);
   return snapshot;
 }
 
@@ -126,7 +152,7 @@ gst_oct_bscan_get_snapshot (GstOctBscan *self)
     self->snapshot = snapshot_new (self);
     g_mutex_unlock (&self->engine_lock);
   }
-  return g_atomic_rc_box_acquire (self->snapshot);
+  return snapshot_ref (self->snapshot);
 }
 
 void
@@ -138,7 +164,7 @@ gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanSnapshot **snapshot)
   gst_oct_bscan_snapshot_unref (*snapshot);
   gst_oct_bscan_forget_snapshot (self);
   *snapshot = renewed;
-  self->snapshot = g_atomic_rc_box_acquire (renewed);
+  self->snapshot = snapshot_ref (renewed);
 }
 
 void

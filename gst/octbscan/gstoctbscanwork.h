@@ -7,10 +7,10 @@
 
 G_BEGIN_DECLS
 
-/* The settings and formats of a number of B-scans. Immutable, and counted by
- * g_atomic_rc_box_acquire (). */
+/* The settings and formats of a number of B-scans. Immutable. */
 struct _GstOctBscanSnapshot {
-  guint changes; /* n_changes of the settings in use */
+  gint ref_count; /* atomic */
+  guint changes;  /* n_changes of the settings in use */
   ImkOctbscanConfig config;
   Scaling scaling;
   gboolean auto_range; /* range=auto, also if @config has fixed ends by now */
