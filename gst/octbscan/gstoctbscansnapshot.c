@@ -9,7 +9,8 @@ snapshot_copy (const GstOctBscanSnapshot *from)
 {
   GstOctBscanSnapshot *snapshot = g_new (GstOctBscanSnapshot, 1);
 
-  /* not the count: other threads change it meanwhile */
+  /* not the count: other threads change it meanwhile. g_atomic_rc_box would
+   * keep it apart, but the thread sanitizer does not see GLib count. */
   *snapshot = (GstOctBscanSnapshot){
       .ref_count = 1,
       .changes = from->changes,
