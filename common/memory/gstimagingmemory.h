@@ -206,6 +206,10 @@ gboolean gst_imaging_memory_is_on_device (GstMemory *memory);
 
 /**
  * gst_imaging_buffer_peek_memory: (skip)
+ * @buffer: any buffer
+ *
+ * Looks for memory of this library in a buffer.
+ *
  * Returns: (transfer none) (nullable): the only memory of @buffer, if it is
  *   imaging memory
  */

@@ -144,6 +144,9 @@ typedef gpointer (*GstImagingFileLoad) (
 
 /**
  * gst_imaging_setting_load_array: (skip)
+ * @property: its name, for the sentence of @error
+ * @location: a path, not empty
+ * @error: the reason of a failure
  *
  * A #GstImagingFileLoad of any array file.
  *
