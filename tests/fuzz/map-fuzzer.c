@@ -64,7 +64,7 @@ LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
   /* without waiting for the disk */
   check (g_file_set_contents_full (path, (const gchar *) bytes, (gssize) size,
       G_FILE_SET_CONTENTS_NONE, 0600, NULL));
-  map = gst_sh_centroid_map_load (path, &error);
+  map = gst_sh_centroid_map_load ("map-location", path, &error);
   if (!map) {
     check_sentence (&error);
     return 0;
