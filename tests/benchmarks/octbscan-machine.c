@@ -138,11 +138,11 @@ live_case (const gchar *name, const gchar *backend, gdouble rate, guint seconds)
 
 /* --- the link ------------------------------------------------------------- */
 
-/* As many blocks as do not stay in a processor's cache: spectra and images come
- * from memory and go there. */
+/* As many A-scans as do not stay in a processor's cache: spectra and images
+ * come from memory and go there. */
 enum {
   LINK_ASCANS = 16384,
-  LINK_BLOCKS = 16,
+  LINK_ALL = 16 * LINK_ASCANS,
   LINK_COPIES = 48,
   LINK_TURNS = 11
 };
@@ -151,6 +151,7 @@ enum {
 typedef struct {
   void *context, *up, *down; /* streams */
   void *in, *out, *device_in, *device_out;
+  guint n_blocks; /* of @in and @out */
 } Link;
 
 static void
@@ -164,9 +165,9 @@ link_open (Link *l, const ImkDevice *d, gint id, gsize in, gsize out)
   bench_ok (d->stream_new (&l->up, &error), &error);
   bench_ok (d->stream_new (&l->down, &error), &error);
   bench_ok (
-      d->alloc_pinned (LINK_BLOCKS * in, &l->in, &mapped, &error), &error);
+      d->alloc_pinned (l->n_blocks * in, &l->in, &mapped, &error), &error);
   bench_ok (
-      d->alloc_pinned (LINK_BLOCKS * out, &l->out, &mapped, &error), &error);
+      d->alloc_pinned (l->n_blocks * out, &l->out, &mapped, &error), &error);
   bench_ok (d->alloc_device (in, &l->device_in, &error), &error);
   bench_ok (d->alloc_device (out, &l->device_out, &error), &error);
   d->pop ();
@@ -175,8 +176,8 @@ link_open (Link *l, const ImkDevice *d, gint id, gsize in, gsize out)
 static void
 link_copy (Link *l, const ImkDevice *d, gsize in, gsize out, guint turn)
 {
-  guint8 *from = (guint8 *) l->in + turn % LINK_BLOCKS * in;
-  guint8 *to = (guint8 *) l->out + turn % LINK_BLOCKS * out;
+  guint8 *from = (guint8 *) l->in + turn % l->n_blocks * in;
+  guint8 *to = (guint8 *) l->out + turn % l->n_blocks * out;
   ImkError error;
 
   bench_ok (d->push (l->context, &error), &error);
@@ -213,37 +214,56 @@ link_close (Link *l, const ImkDevice *d)
 }
 
 /* How many A-scans a second @n_devices could make if all that had to be done
- * were to copy the spectra to them and the images from them. */
+ * were to copy the spectra to them and the images from them.
+ * @n_ascans: that are copied at once */
 static void
-link_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+run_link (const gchar *name, guint scale, gboolean both, guint n_devices,
+    guint n_ascans)
 {
-  gsize in = (gsize) LINK_ASCANS * OCT_SAMPLES * 2;
-  gsize out = (gsize) LINK_ASCANS * OCT_SAMPLES / 2 * scale * (both ? 2 : 1);
+  gsize in = (gsize) n_ascans * OCT_SAMPLES * 2;
+  gsize out = (gsize) n_ascans * OCT_SAMPLES / 2 * scale * (both ? 2 : 1);
+  guint n_copies = LINK_COPIES * LINK_ASCANS / n_ascans;
   const ImkDevice *device;
   Link *links = g_new0 (Link, n_devices);
   double us[LINK_TURNS];
   ImkError error;
 
   bench_ok (imk_device_get (&device, &error), &error);
-  for (guint i = 0; i < n_devices; i++)
+  for (guint i = 0; i < n_devices; i++) {
+    links[i].n_blocks = LINK_ALL / n_ascans;
     link_open (&links[i], device, (gint) i, in, out);
+  }
   for (guint turn = 0; turn < LINK_TURNS; turn++) {
     us[turn] = bench_now ();
-    for (guint k = 0; k < LINK_COPIES; k++)
+    for (guint k = 0; k < n_copies; k++)
       for (guint i = 0; i < n_devices; i++)
         link_copy (&links[i], device, in, out, k);
     for (guint i = 0; i < n_devices; i++)
       link_wait (&links[i], device);
-    us[turn] = (bench_now () - us[turn]) / LINK_COPIES;
+    us[turn] = (bench_now () - us[turn]) / n_copies;
   }
   bench_samples (name, "cuda", "copies", us + 1, LINK_TURNS - 1); /* warm */
   us[0] = bench_find (name, "copies").median;
   printf ("%s: %.1f M A-scans/s, %.1f GB/s up, %.1f GB/s down\n", name,
-      n_devices * LINK_ASCANS / us[0], n_devices * in / us[0] / 1e3,
+      n_devices * n_ascans / us[0], n_devices * in / us[0] / 1e3,
       n_devices * out / us[0] / 1e3);
   for (guint i = 0; i < n_devices; i++)
     link_close (&links[i], device);
   g_free (links);
+}
+
+static void
+link_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+{
+  run_link (name, scale, both, n_devices, LINK_ASCANS);
+}
+
+/* Each B-scan and its images by a copy of their own. */
+static void
+link_bscans_case (
+    const gchar *name, guint scale, gboolean both, guint n_devices)
+{
+  run_link (name, scale, both, n_devices, OCT_LINES);
 }
 
 /* --- the data set --------------------------------------------------------- */
@@ -382,8 +402,8 @@ each_way (guint scale, gboolean both, guint n_devices)
     const gchar *name;
     void (*run) (
         const gchar *name, guint scale, gboolean both, guint n_devices);
-  } ways[] = {
-      {"link", link_case}, {"set", set_case}, {"volumes", volumes_case}};
+  } ways[] = {{"link", link_case}, {"link-bscans", link_bscans_case},
+      {"set", set_case}, {"volumes", volumes_case}};
 
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     gchar *name = g_strdup_printf ("%s-832-to-%u-%s-gpus-%u", ways[i].name,
