@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "core/cuda/early-begin.cuh"
 #include "shcentroid/cuda/shcentroid-device.cuh"
 
 namespace integers
@@ -510,6 +511,7 @@ __launch_bounds__ (MAX_THREADS)
   uint32_t first[BATCH];
   int below = -1;
 
+  let_next_kernel_begin ();
   fetch_rects (a, task, shared.rects);
   if (CUT && !LEVELED) /* only cells of a map have their own, and a task each */
     below = (int) imk_shcentroid_least (imk_shcentroid_threshold (

@@ -153,6 +153,7 @@ __launch_bounds__ (THREADS, blocks_for (SIDE)) measure_cells (
   double t = 0.0, values[2];
   int below = -1;
 
+  let_next_kernel_begin ();
   if (column >= layout.columns)
     return;
 

@@ -37,9 +37,10 @@ struct Cuda {
   uint32_t *n_valid;
   uint8_t *dead;
   uint32_t n_processors;
-  uint32_t turn;     /* of the last frame's vector */
-  uint32_t newest;   /* row of the last frame's past */
-  bool begins_early; /* kernels can begin before the last one is done */
+  uint32_t cache_size; /* bytes, of the L2 cache */
+  uint32_t turn;       /* of the last frame's vector */
+  uint32_t newest;     /* row of the last frame's past */
+  bool begins_early;   /* kernels can begin before the last one is done */
 };
 
 /* --- memory --------------------------------------------------------------- */
@@ -187,13 +188,25 @@ plan_step (Step *step, uint32_t n_processors)
   step->n_rows = compiled[i];
 }
 
+/* As much as half of the L2 cache: the rest is for what the other kernels read,
+ * and for the part of it that is farther away. */
+static void
+plan_ahead (Matrix *m, ImkShreconstructStorage storage, uint32_t cache_size)
+{
+  const uint32_t size = storage == IMK_SHRECONSTRUCT_STORAGE_F32 ? 4 : 2;
+  const uint32_t row = m->stride * size, share = cache_size / 2 / m->n_rows;
+
+  m->ahead = (row < share ? row : share) / 16 * 16;
+}
+
 static ImkStatus
 make_step (Step *step, const float *values, uint32_t n_rows, uint32_t n_columns,
-    ImkShreconstructStorage storage, uint32_t n_processors, ImkError *error)
+    ImkShreconstructStorage storage, const Cuda *cuda, ImkError *error)
 {
   step->matrix.n_rows = n_rows;
   step->matrix.stride = imk_div_up (n_columns, VECTOR) * VECTOR;
-  plan_step (step, n_processors);
+  plan_step (step, cuda->n_processors);
+  plan_ahead (&step->matrix, storage, cuda->cache_size);
   switch (storage) {
   case IMK_SHRECONSTRUCT_STORAGE_F16:
     return upload_f16 (&step->matrix, values, n_columns, error);
@@ -322,7 +335,7 @@ take_inverse (Cuda *cuda, const float *inverse, ImkError *error)
 
   free_step (&cuda->follow);
   status = make_step (&cuda->follow, inverse, cuda->config.n_modes, n,
-      IMK_SHRECONSTRUCT_STORAGE_F32, cuda->n_processors, error);
+      IMK_SHRECONSTRUCT_STORAGE_F32, cuda, error);
   if (status == IMK_OK && !cuda->changes)
     status = settle (
         allocate (&cuda->changes, cuda->follow.matrix.stride, error), error);
@@ -334,14 +347,14 @@ make_matrices (Cuda *cuda, const ImkShreconstructConfig *c,
     const float *inverse, ImkError *error)
 {
   ImkStatus status = make_step (&cuda->reconstruct, c->matrix, c->n_modes,
-      2 * c->n_cells, c->storage, cuda->n_processors, error);
+      2 * c->n_cells, c->storage, cuda, error);
 
   for (int i = 0; i < 2 && status == IMK_OK; i++)
     status =
         allocate (&cuda->vectors[i], cuda->reconstruct.matrix.stride, error);
   if (status == IMK_OK && c->modes)
     status = make_step (&cuda->mix, c->modes, c->n_commands, c->n_modes,
-        IMK_SHRECONSTRUCT_STORAGE_F32, cuda->n_processors, error);
+        IMK_SHRECONSTRUCT_STORAGE_F32, cuda, error);
   if (status == IMK_OK && c->modes)
     status = allocate (&cuda->modes, cuda->mix.matrix.stride, error);
   if (status == IMK_OK && inverse)
@@ -352,16 +365,20 @@ make_matrices (Cuda *cuda, const ImkShreconstructConfig *c,
 static ImkStatus
 look_at_device (Cuda *cuda, ImkError *error)
 {
-  int device = 0, n_processors = 1, major = 0;
+  int device = 0, n_processors = 1, cache_size = 0, major = 0;
   ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaDeviceGetAttribute (&n_processors,
                                   cudaDevAttrMultiProcessorCount, device));
   if (status == IMK_OK)
+    status = IMK_CUDA (error,
+        cudaDeviceGetAttribute (&cache_size, cudaDevAttrL2CacheSize, device));
+  if (status == IMK_OK)
     status = IMK_CUDA (error, cudaDeviceGetAttribute (&major,
                                   cudaDevAttrComputeCapabilityMajor, device));
   cuda->n_processors = (uint32_t) n_processors;
+  cuda->cache_size = (uint32_t) cache_size;
   cuda->begins_early = major >= 9;
   return status;
 }

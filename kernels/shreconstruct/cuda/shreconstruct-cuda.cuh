@@ -19,6 +19,7 @@ struct Matrix {
   const void *values;
   const float *scales;
   uint32_t n_rows, stride;
+  uint32_t ahead; /* bytes of a row that a kernel asks for before the vector */
 };
 
 /* Where the first kernel finds slopes, and the vector that it makes of them:

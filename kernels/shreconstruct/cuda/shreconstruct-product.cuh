@@ -314,6 +314,22 @@ copy_vector (const Product &p)
     p.vector_host[i] = p.vector[i];
 }
 
+/* The beginnings of rows @from .. @to - 1 come into the L2 cache while kernels
+ * before this one make the vector. */
+template <typename Stored>
+static __device__ void
+fetch_ahead (const Matrix &m, uint32_t from, uint32_t to)
+{
+#if __CUDA_ARCH__ >= 900
+  for (uint32_t row = from + threadIdx.x; row < to && m.ahead > 0;
+       row += THREADS)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(
+                     (const Stored *) m.values + (size_t) row * m.stride),
+                 "r"(m.ahead)
+                 : "memory");
+#endif
+}
+
 /* Rows are shared out evenly. */
 template <typename Stored, int ROWS>
 static __global__ void
@@ -327,6 +343,7 @@ __launch_bounds__ (THREADS, BLOCKS) multiply (const __grid_constant__ Product p,
   Recalled recalled = {};
 
   let_next_kernel_begin ();
+  fetch_ahead<Stored> (p.matrix, from, to);
   if (threadIdx.x < ROWS && from + threadIdx.x < to)
     recalled = recall (p, c, end, from + threadIdx.x);
   wait_for_last_kernel ();
