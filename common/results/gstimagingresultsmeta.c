@@ -227,19 +227,25 @@ gst_imaging_results_copy (GstBuffer *to, GstBuffer *from)
   gst_structure_foreach (all, copy_result, &copy);
 }
 
+static gboolean
+take_first (GQuark element, const GValue *value, gpointer to)
+{
+  *(const GValue **) to = value;
+  return FALSE;
+}
+
 const GstStructure *
 gst_imaging_results_get (GstBuffer *buffer, const gchar *element_name)
 {
   const GstStructure *all = find_results (buffer);
   const GValue *value = NULL;
 
-  if (!all || gst_structure_n_fields (all) == 0)
+  if (!all)
     return NULL;
-  value =
-      element_name
-          ? gst_structure_get_value (all, element_name)
-          : gst_structure_id_get_value (all,
-                g_quark_from_string (gst_structure_nth_field_name (all, 0)));
+  if (element_name)
+    value = gst_structure_get_value (all, element_name);
+  else
+    gst_structure_foreach (all, take_first, &value);
   return value && GST_VALUE_HOLDS_STRUCTURE (value)
              ? gst_value_get_structure (value)
              : NULL;

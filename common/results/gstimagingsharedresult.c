@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingresults-private.h"
 
+#include <string.h>
+
 /* More are freed: they were of a burst. */
 #define MOST_IDLE 16
 
@@ -30,6 +32,7 @@ struct _GstImagingSharedResult {
   gchar *hash; /* (nullable): that of the layout */
   gint n_fields;
   GstStructure *structure;
+  GValue *values[N_FIELDS];      /* (nullable): in @structure */
   GstImagingResultsCache *cache; /* (nullable): while it is referred to */
 };
 
@@ -162,28 +165,6 @@ add_frame (GstStructure *s, const Frame *f)
     gst_structure_foreach (r->more, update_field, s);
 }
 
-/* In place, which takes half the time of setting fields. */
-static gboolean
-update_frame (GQuark name, GValue *value, gpointer data)
-{
-  const GQuark *fields = get_fields ();
-  const Frame *f = data;
-
-  if (name == fields[DATA])
-    g_value_set_boxed (value, f->result->data);
-  else if (name == fields[FLAGS])
-    g_value_set_boxed (value, f->result->flags);
-  else if (name == fields[FRAME])
-    g_value_set_uint64 (value, f->result->frame);
-  else if (name == fields[MISSING])
-    g_value_set_uint64 (value, f->result->frames_missing);
-  else if (name == fields[PTS])
-    g_value_set_uint64 (value, f->pts);
-  else if (name == fields[TIMESTAMP])
-    g_value_set_uint64 (value, f->camera->timestamp);
-  return TRUE;
-}
-
 /* --- results -------------------------------------------------------------- */
 
 static gboolean
@@ -208,6 +189,17 @@ clear (GstImagingSharedResult *self)
   g_clear_pointer (&self->hash, g_free);
 }
 
+static gboolean
+note_value (GQuark name, GValue *value, gpointer to)
+{
+  GstImagingSharedResult *self = to;
+
+  for (guint i = 0; i < N_FIELDS; i++)
+    if (name == get_fields ()[i])
+      self->values[i] = value;
+  return TRUE;
+}
+
 static void
 describe (
     GstImagingSharedResult *self, const Layout *layout, const Frame *frame)
@@ -221,6 +213,30 @@ describe (
   self->structure = describe_layout (layout);
   add_frame (self->structure, frame);
   self->n_fields = gst_structure_n_fields (self->structure);
+  memset (self->values, 0, sizeof (self->values));
+  gst_structure_map_in_place (self->structure, note_value, self);
+}
+
+/* The values stay where they are while no field is added or removed.
+ * Returns: whether none was added by `more` */
+static gboolean
+update (GstImagingSharedResult *self, const Frame *f)
+{
+  const GstImagingResult *r = f->result;
+  GValue **values = self->values;
+
+  g_value_set_boxed (values[DATA], r->data);
+  if (values[FLAGS])
+    g_value_set_boxed (values[FLAGS], r->flags);
+  g_value_set_uint64 (values[FRAME], r->frame);
+  g_value_set_uint64 (values[MISSING], r->frames_missing);
+  if (values[PTS])
+    g_value_set_uint64 (values[PTS], f->pts);
+  if (values[TIMESTAMP])
+    g_value_set_uint64 (values[TIMESTAMP], f->camera->timestamp);
+  if (r->more)
+    gst_structure_foreach (r->more, update_field, self->structure);
+  return gst_structure_n_fields (self->structure) == self->n_fields;
 }
 
 static GstImagingSharedResult *
@@ -261,15 +277,9 @@ gst_imaging_shared_result_new (
       .origin = result->origin,
       .reference = frame.camera ? frame.camera->reference : NULL};
 
-  if (self->structure && same_layout (&self->layout, &layout)) {
-    gst_structure_map_in_place (self->structure, update_frame, &frame);
-    if (result->more)
-      gst_structure_foreach (result->more, update_field, self->structure);
-    /* other fields in `more` than before */
-    if (gst_structure_n_fields (self->structure) == self->n_fields)
-      return self;
-  }
-  describe (self, &layout, &frame);
+  if (!self->structure || !same_layout (&self->layout, &layout) ||
+      !update (self, &frame))
+    describe (self, &layout, &frame);
   return self;
 }
 
@@ -284,17 +294,6 @@ gst_imaging_shared_result_ref (GstImagingSharedResult *self)
 {
   g_atomic_int_inc (&self->n_refs);
   return self;
-}
-
-/* The numbers go back to their pool at once. */
-static gboolean
-drop_buffer (GQuark name, GValue *value, gpointer unused)
-{
-  const GQuark *fields = get_fields ();
-
-  if (name == fields[DATA] || name == fields[FLAGS])
-    g_value_set_boxed (value, NULL);
-  return TRUE;
 }
 
 static void
@@ -314,7 +313,10 @@ gst_imaging_shared_result_unref (GstImagingSharedResult *self)
   if (!cache || gst_atomic_queue_length (cache->idle) >= MOST_IDLE) {
     free_shared (self);
   } else {
-    gst_structure_map_in_place (self->structure, drop_buffer, NULL);
+    /* the numbers go back to their pool at once */
+    g_value_set_boxed (self->values[DATA], NULL);
+    if (self->values[FLAGS])
+      g_value_set_boxed (self->values[FLAGS], NULL);
     gst_atomic_queue_push (cache->idle, self);
   }
   gst_imaging_results_cache_unref (cache);

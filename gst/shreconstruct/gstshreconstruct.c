@@ -399,6 +399,7 @@ prepare_output (GstShReconstruct *self, Frame *f)
     return;
   gst_imaging_metadata_pass (f->out, f->in, FALSE);
   gst_imaging_engine_sign (self->base.engine, f->out);
+  gst_imaging_quantity_keep (f->out); /* the pool is ours alone */
 }
 
 static ImkStatus

@@ -30,7 +30,7 @@ get_value (const GstStructure *s, guint name, GType type)
 {
   const GValue *value = gst_structure_id_get_value (s, get_names ()[name]);
 
-  return value && G_VALUE_HOLDS (value, type) ? value : NULL;
+  return value && G_VALUE_TYPE (value) == type ? value : NULL;
 }
 
 static const gchar *
@@ -105,11 +105,10 @@ gst_sh_reconstruct_cells_of_frame (GstBuffer *buffer, const gchar *element)
 void
 gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (self->holders); i++)
-    if (self->holders[i]) {
-      gst_buffer_unmap (self->holders[i], &self->maps[i]);
-      gst_buffer_unref (self->holders[i]);
-      self->holders[i] = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (self->mapped); i++)
+    if (self->mapped[i]) {
+      gst_buffer_unmap (self->mapped[i], &self->maps[i]);
+      self->mapped[i] = NULL;
     }
   g_clear_pointer (&self->own, g_free);
   self->slopes = NULL;
@@ -228,7 +227,7 @@ map (GstShReconstructSlopes *self, guint i, GstBuffer *buffer, gsize size)
   if (!buffer || gst_buffer_get_size (buffer) < size ||
       !gst_buffer_map (buffer, &self->maps[i], GST_MAP_READ))
     return NULL;
-  self->holders[i] = gst_buffer_ref (buffer);
+  self->mapped[i] = buffer;
   return self->maps[i].data;
 }
 
@@ -248,12 +247,21 @@ gst_sh_reconstruct_slopes_map (GstShReconstructSlopes *self, ImkError *error)
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   }
   self->flags = bytes ? bytes + self->bytes_at : NULL;
-  self->row_column = (const guint32 *) (gconstpointer) map (
-      self, 2, self->places, 2 * (gsize) n * sizeof (guint32));
   if (self->columns > 0)
     self->slopes = self->own = gather ((const gfloat *) (gconstpointer) numbers,
         n, self->columns, self->dx, self->dy);
   else
     self->slopes = (const gfloat *) (gconstpointer) (numbers + self->at);
   return IMK_OK;
+}
+
+const guint32 *
+gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self)
+{
+  const gsize size = 2 * (gsize) self->n_cells * sizeof (guint32);
+
+  return (const guint32 *) (gconstpointer) (self->mapped[2]
+                                                ? self->maps[2].data
+                                                : map (self, 2, self->places,
+                                                      size));
 }
