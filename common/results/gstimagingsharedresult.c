@@ -26,13 +26,19 @@ typedef struct {
   const GstReferenceTimestampMeta *camera; /* (nullable) */
 } Frame;
 
+/* A further field. */
+typedef struct {
+  GQuark name;
+  GValue *value; /* in the structure */
+} More;
+
 struct _GstImagingSharedResult {
   gint n_refs;
   Layout layout;
   gchar *hash; /* (nullable): that of the layout */
-  gint n_fields;
   GstStructure *structure;
   GValue *values[N_FIELDS];      /* (nullable): in @structure */
+  More *more;                    /* [n_more]: in the order of the result */
   GstImagingResultsCache *cache; /* (nullable): while it is referred to */
 };
 
@@ -94,18 +100,29 @@ describe_layout (const Layout *l)
   gint rows = l->by_field ? l->n_fields : l->n_rows;
   gint columns = l->by_field ? l->n_rows : l->n_fields;
   GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, l->id,
-      "type", G_TYPE_STRING, "float32", "dims-order", G_TYPE_STRING,
-      "row-major", "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns,
-      "by-field", G_TYPE_BOOLEAN, l->by_field, "ref-width", G_TYPE_INT,
-      l->ref_width, "ref-height", G_TYPE_INT, l->ref_height, NULL);
+      "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
+      G_TYPE_BOOLEAN, l->by_field, NULL);
 
   take_string (s, "fields", gst_imaging_results_join (l->fields, l->n_fields));
+  return s;
+}
+
+/* What readers look for in each frame is first: fields are searched in order.
+ */
+static void
+describe_rest (GstStructure *s, const Layout *l)
+{
+  gint rows = l->by_field ? l->n_fields : l->n_rows;
+  gint columns = l->by_field ? l->n_rows : l->n_fields;
+
+  gst_structure_set (s, "type", G_TYPE_STRING, "float32", "dims-order",
+      G_TYPE_STRING, "row-major", "ref-width", G_TYPE_INT, l->ref_width,
+      "ref-height", G_TYPE_INT, l->ref_height, NULL);
   take_string (s, "unit", gst_imaging_results_join (l->units, l->n_fields));
   set_dims (s, rows, columns);
   if (l->reference)
     take_string (s, "timestamp-reference", gst_caps_to_string (l->reference));
   gst_imaging_origin_set (s, &l->origin);
-  return s;
 }
 
 static void
@@ -128,19 +145,10 @@ set_number (GstStructure *s, GQuark field, guint64 number)
   gst_structure_id_take_value (s, field, &value);
 }
 
-/* Numbers and pointers; a copied string is taken for another one. */
 static gboolean
-is_same (const GValue *a, const GValue *b)
+set_field (GQuark name, const GValue *value, gpointer to)
 {
-  return a && G_VALUE_TYPE (a) == G_VALUE_TYPE (b) &&
-         a->data[0].v_uint64 == b->data[0].v_uint64;
-}
-
-static gboolean
-update_field (GQuark name, const GValue *value, gpointer to)
-{
-  if (!is_same (gst_structure_id_get_value (to, name), value))
-    gst_structure_id_set_value (to, name, value);
+  gst_structure_id_set_value (to, name, value);
   return TRUE;
 }
 
@@ -162,7 +170,7 @@ add_frame (GstStructure *s, const Frame *f)
   if (f->camera)
     set_number (s, fields[TIMESTAMP], f->camera->timestamp);
   if (r->more)
-    gst_structure_foreach (r->more, update_field, s);
+    gst_structure_foreach (r->more, set_field, s);
 }
 
 /* --- results -------------------------------------------------------------- */
@@ -187,8 +195,11 @@ clear (GstImagingSharedResult *self)
   g_clear_pointer (&self->structure, gst_structure_free);
   gst_clear_caps (&self->layout.reference);
   g_clear_pointer (&self->hash, g_free);
+  g_clear_pointer (&self->more, g_free);
 }
 
+/* Notes where values are. They stay there while no field is added or removed.
+ */
 static gboolean
 note_value (GQuark name, GValue *value, gpointer to)
 {
@@ -197,7 +208,30 @@ note_value (GQuark name, GValue *value, gpointer to)
   for (guint i = 0; i < N_FIELDS; i++)
     if (name == get_fields ()[i])
       self->values[i] = value;
+  for (gint i = 0; i < self->layout.n_more; i++)
+    if (name == self->more[i].name)
+      self->more[i].value = value;
   return TRUE;
+}
+
+static gboolean
+note_name (GQuark name, const GValue *value, gpointer to)
+{
+  More **next = to;
+
+  *(*next)++ = (More){.name = name};
+  return TRUE;
+}
+
+static void
+note_values (GstImagingSharedResult *self, const GstStructure *more)
+{
+  More *next = self->more = g_new (More, self->layout.n_more);
+
+  if (more)
+    gst_structure_foreach (more, note_name, &next);
+  memset (self->values, 0, sizeof (self->values));
+  gst_structure_map_in_place (self->structure, note_value, self);
 }
 
 static void
@@ -212,18 +246,37 @@ describe (
       g_strdup (layout->origin.settings_hash);
   self->structure = describe_layout (layout);
   add_frame (self->structure, frame);
-  self->n_fields = gst_structure_n_fields (self->structure);
-  memset (self->values, 0, sizeof (self->values));
-  gst_structure_map_in_place (self->structure, note_value, self);
+  describe_rest (self->structure, layout);
+  note_values (self, frame->result->more);
 }
 
-/* The values stay where they are while no field is added or removed.
- * Returns: whether none was added by `more` */
+/* Numbers and pointers; a copied string is taken for another one. */
+static gboolean
+is_same (const GValue *a, const GValue *b)
+{
+  return a->data[0].v_uint64 == b->data[0].v_uint64;
+}
+
+/* Stops at another field than before. */
+static gboolean
+update_more (GQuark name, const GValue *value, gpointer to)
+{
+  More **next = to, *more = (*next)++;
+
+  if (more->name != name || G_VALUE_TYPE (value) != G_VALUE_TYPE (more->value))
+    return FALSE;
+  if (!is_same (more->value, value))
+    g_value_copy (value, more->value);
+  return TRUE;
+}
+
+/* Returns: whether it has the fields that it had */
 static gboolean
 update (GstImagingSharedResult *self, const Frame *f)
 {
   const GstImagingResult *r = f->result;
   GValue **values = self->values;
+  More *next = self->more;
 
   g_value_set_boxed (values[DATA], r->data);
   if (values[FLAGS])
@@ -234,9 +287,7 @@ update (GstImagingSharedResult *self, const Frame *f)
     g_value_set_uint64 (values[PTS], f->pts);
   if (values[TIMESTAMP])
     g_value_set_uint64 (values[TIMESTAMP], f->camera->timestamp);
-  if (r->more)
-    gst_structure_foreach (r->more, update_field, self->structure);
-  return gst_structure_n_fields (self->structure) == self->n_fields;
+  return !r->more || gst_structure_foreach (r->more, update_more, &next);
 }
 
 static GstImagingSharedResult *
