@@ -21,6 +21,7 @@ typedef struct {
 
   GstPadChainFunction base_chain;
   GstImagingSrcPads *results; /* of one pad */
+  GstImagingResultsCache *cache;
   GstFlowReturn results_flow;
 } GstImagingFilterPrivate;
 
@@ -554,6 +555,7 @@ gst_imaging_filter_publish (
 
   numbered.frames_missing = priv->n_missing;
   numbered.origin = gst_imaging_engine_origin (priv->engine);
+  numbered.cache = priv->cache;
   priv->n_missing = 0;
   gst_imaging_results_attach (buffer, GST_OBJECT_NAME (self), &numbered);
   if (!results)
@@ -798,6 +800,7 @@ gst_imaging_filter_finalize (GObject *object)
 
   gst_imaging_engine_free (priv->engine);
   gst_imaging_src_pads_free (priv->results);
+  gst_imaging_results_cache_unref (priv->cache);
   G_OBJECT_CLASS (gst_imaging_filter_parent_class)->finalize (object);
 }
 
@@ -848,6 +851,7 @@ gst_imaging_filter_init (GstImagingFilter *self)
   static const gchar *const names[] = {"results"};
 
   priv->engine = gst_imaging_engine_new (GST_ELEMENT (self), &engine_funcs);
+  priv->cache = gst_imaging_results_cache_new ();
   priv->results = gst_imaging_src_pads_new (
       GST_ELEMENT (self), GST_TYPE_IMAGING_RESULTS_PAD, names, 1);
 

@@ -3,6 +3,8 @@
 
 #include <gst/video/video.h>
 
+#include "gstimagingresults-private.h"
+
 #ifndef GST_META_TAG_MEMORY_REFERENCE_STR /* since 1.20.4 */
 #define GST_META_TAG_MEMORY_REFERENCE_STR "memory-reference"
 #endif
@@ -52,7 +54,10 @@ copy_meta (GstBuffer *from, GstMeta **meta, gpointer data)
   GstMetaTransformCopy whole = {.region = FALSE, .offset = 0, .size = -1};
   const Copy *copy = data;
 
-  if ((*meta)->info->transform_func && stays_true (*meta, copy->same_geometry))
+  if ((*meta)->info == gst_imaging_results_info ())
+    gst_imaging_results_copy (copy->to, from);
+  else if ((*meta)->info->transform_func &&
+           stays_true (*meta, copy->same_geometry))
     (*meta)->info->transform_func (
         copy->to, *meta, from, _gst_meta_transform_copy, &whole);
   return TRUE;

@@ -65,6 +65,9 @@ gst_imaging_src_pads_get (GstImagingSrcPads *self, guint index)
 {
   GstImagingSrcPad *pad = NULL;
 
+  /* most elements have none of them, and ask for each frame */
+  if (!g_atomic_pointer_get (&self->pads[index]))
+    return NULL;
   GST_OBJECT_LOCK (self->element);
   g_set_object (&pad, self->pads[index]);
   GST_OBJECT_UNLOCK (self->element);
@@ -118,7 +121,8 @@ gst_imaging_src_pads_request (
     return NULL;
   pad = make_pad (self, pad_template);
   GST_OBJECT_LOCK (self->element);
-  self->pads[i] = gst_object_ref (GST_IMAGING_SRC_PAD (pad));
+  g_atomic_pointer_set (
+      &self->pads[i], gst_object_ref (GST_IMAGING_SRC_PAD (pad)));
   for (guint k = 0; k < self->sticky->len; k++)
     gst_imaging_src_pad_follow (self->pads[i], self->sticky->pdata[k]);
   gst_flow_combiner_add_pad (self->combiner, pad);
@@ -149,7 +153,8 @@ gst_imaging_src_pads_release (GstImagingSrcPads *self, GstPad *pad)
   while (i < self->n && (GstPad *) self->pads[i] != pad)
     i++;
   if (i < self->n) {
-    found = g_steal_pointer (&self->pads[i]);
+    found = self->pads[i];
+    g_atomic_pointer_set (&self->pads[i], NULL);
     gst_flow_combiner_remove_pad (self->combiner, pad);
     g_atomic_int_inc (&self->serial);
   }

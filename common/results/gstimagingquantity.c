@@ -186,3 +186,13 @@ gst_imaging_quantity_sign (GstBuffer *buffer, const GstImagingOrigin *origin)
   if (s)
     gst_imaging_origin_set (s, origin);
 }
+
+void
+gst_imaging_quantity_keep (GstBuffer *buffer)
+{
+  const GstMetaInfo *info = get_info ();
+  GstMeta *meta = info ? gst_buffer_get_meta (buffer, info->api) : NULL;
+
+  if (meta)
+    GST_META_FLAG_SET (meta, GST_META_FLAG_POOLED);
+}

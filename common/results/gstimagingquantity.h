@@ -58,4 +58,13 @@ GST_IMAGING_API
 void gst_imaging_quantity_sign (
     GstBuffer *buffer, const GstImagingOrigin *origin);
 
+/**
+ * gst_imaging_quantity_keep: (skip)
+ * @buffer: of a pool whose buffers are signed each time
+ *
+ * The structure stays with the buffer when that returns to its pool.
+ */
+GST_IMAGING_API
+void gst_imaging_quantity_keep (GstBuffer *buffer);
+
 G_END_DECLS

@@ -42,6 +42,13 @@ G_BEGIN_DECLS
 #define GST_IMAGING_RESULTS_META "GstImagingResults"
 
 /**
+ * GstImagingResultsCache: (skip)
+ *
+ * See gst_imaging_results_cache_new().
+ */
+typedef struct _GstImagingResultsCache GstImagingResultsCache;
+
+/**
  * GstImagingResult: (skip)
  * @id, @fields, @units, @n_fields: static strings; see
  *   %GST_IMAGING_RESULTS_META; a field whose unit is "flags" is an integer
@@ -59,6 +66,8 @@ G_BEGIN_DECLS
  * @frames_missing: since the previous result
  * @origin: what measured; gst_imaging_filter_publish() fills it in
  * @more: (nullable): further fields of the structure in the meta
+ * @cache: (nullable): of the element: descriptions of earlier frames, which are
+ *   used again; @fields and @units have to be static then
  *
  * One measurement of one frame, as an element hands it over.
  */
@@ -80,7 +89,26 @@ typedef struct {
   guint64 frame, frames_missing;
   GstImagingOrigin origin;
   const GstStructure *more;
+  GstImagingResultsCache *cache;
 } GstImagingResult;
+
+/**
+ * gst_imaging_results_cache_new: (skip)
+ *
+ * For the results of one element. With it a frame whose results differ from
+ * those before in numbers only allocates nothing.
+ *
+ * Returns: (transfer full)
+ */
+GST_IMAGING_API
+GstImagingResultsCache *gst_imaging_results_cache_new (void);
+
+/**
+ * gst_imaging_results_cache_unref: (skip)
+ * @self: (nullable): stays until the last buffer with a result has gone
+ */
+GST_IMAGING_API
+void gst_imaging_results_cache_unref (GstImagingResultsCache *self);
 
 /**
  * gst_imaging_results_register:

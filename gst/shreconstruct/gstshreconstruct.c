@@ -23,6 +23,7 @@
 #include "gstshreconstruct.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "gstimagingaction.h"
 #include "gstimagingengine.h"
@@ -44,11 +45,18 @@
 GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
 
+/* What results tell of a frame beside its coefficients. */
+typedef struct {
+  guint n_valid, n_out, n_limited;
+  gboolean is_dark, is_closed, is_calibrating;
+} Done;
+
 struct _GstShReconstruct {
   GstImagingElement base;
   GstPad *sinkpad, *srcpad;
   GstShReconstructOutputs *outputs;
   GstShReconstructCalibration *calibration;
+  GstImagingResultsCache *cache;
 
   gint wants_reset; /* atomic */
 
@@ -67,6 +75,8 @@ struct _GstShReconstruct {
   GstBufferPool *pool;
   gboolean is_dark, has_overflowed; /* of the frame before */
   GstImagingNumbering numbering;
+  GstStructure *more; /* (nullable): @done as fields of results */
+  Done done;          /* in the frame before */
 };
 
 #define TENSOR_CAPS "other/tensors, format = (string) static, "
@@ -291,6 +301,25 @@ coefficients_of (GstShReconstruct *self)
   return gst_buffer_new_wrapped (numbers, self->n_modes * sizeof (gfloat));
 }
 
+/* In most frames what it was in the one before. */
+static void
+describe_frame (GstShReconstruct *self, const Frame *f)
+{
+  const Done done = {f->report.n_valid, f->report.n_out, f->report.n_limited,
+      f->report.is_dark, f->is_closed, f->is_calibrating};
+
+  if (self->more && memcmp (&done, &self->done, sizeof (done)) == 0)
+    return;
+  self->done = done;
+  if (!self->more)
+    self->more = gst_structure_new_empty ("more");
+  gst_structure_set (self->more, "cells-valid", G_TYPE_UINT, done.n_valid,
+      "cells-excluded", G_TYPE_UINT, done.n_out, "commands-limited",
+      G_TYPE_UINT, done.n_limited, "low-light", G_TYPE_BOOLEAN, done.is_dark,
+      "closed", G_TYPE_BOOLEAN, done.is_closed, "calibrating", G_TYPE_BOOLEAN,
+      done.is_calibrating, NULL);
+}
+
 /* Coefficients of the modes, and what was done. */
 static GstImagingResult
 make_result (GstShReconstruct *self, const Frame *f, GstImagingResultsPad *pad)
@@ -304,13 +333,11 @@ make_result (GstShReconstruct *self, const Frame *f, GstImagingResultsPad *pad)
       .data = coefficients_of (self),
       .frame = f->number,
       .frames_missing = f->missing,
-      .origin = gst_imaging_engine_origin (self->base.engine)};
+      .origin = gst_imaging_engine_origin (self->base.engine),
+      .cache = self->cache};
 
-  result.more = gst_structure_new ("more", "cells-valid", G_TYPE_UINT,
-      f->report.n_valid, "cells-excluded", G_TYPE_UINT, f->report.n_out,
-      "commands-limited", G_TYPE_UINT, f->report.n_limited, "low-light",
-      G_TYPE_BOOLEAN, (gboolean) f->report.is_dark, "closed", G_TYPE_BOOLEAN,
-      f->is_closed, "calibrating", G_TYPE_BOOLEAN, f->is_calibrating, NULL);
+  describe_frame (self, f);
+  result.more = self->more;
   if (pad && gst_imaging_results_pad_wants_values (pad)) {
     const gsize size = self->n_modes * sizeof (gdouble);
     gdouble *copy =
@@ -327,7 +354,6 @@ clear_result (GstImagingResult *result)
 {
   gst_clear_buffer (&result->values_buffer);
   gst_buffer_unref (result->data);
-  gst_structure_free ((GstStructure *) result->more);
 }
 
 /* Where light goes and where it comes back. */
@@ -373,6 +399,7 @@ prepare_output (GstShReconstruct *self, Frame *f)
     return;
   gst_imaging_metadata_pass (f->out, f->in, FALSE);
   gst_imaging_engine_sign (self->base.engine, f->out);
+  gst_imaging_quantity_keep (f->out); /* the pool is ours alone */
 }
 
 static ImkStatus
@@ -735,6 +762,8 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_sh_reconstruct_device_free (self->device);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   gst_sh_reconstruct_realtime_free (self->realtime);
+  gst_imaging_results_cache_unref (self->cache);
+  g_clear_pointer (&self->more, gst_structure_free);
   g_free (self->commands);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
@@ -825,6 +854,7 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
+  self->cache = gst_imaging_results_cache_new ();
   self->realtime = gst_sh_reconstruct_realtime_new (GST_ELEMENT (self));
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);

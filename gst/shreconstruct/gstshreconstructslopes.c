@@ -1,7 +1,79 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshreconstructslopes.h"
 
+#include <string.h>
+
 #include "gstimagingresults.h"
+
+enum { ID, ROWS, COLUMNS, BY_FIELD, FIELDS, DATA, FLAGS, PLACES, N_NAMES };
+
+/* Fields by numbers: to look their names up would take as long as the rest. */
+static const GQuark *
+get_names (void)
+{
+  static const gchar *const names[N_NAMES] = {"id", "rows", "columns",
+      "by-field", "fields", "data", "flags", "row-column"};
+  static GQuark quarks[N_NAMES];
+  static gsize once;
+
+  if (g_once_init_enter (&once)) {
+    for (guint i = 0; i < N_NAMES; i++)
+      quarks[i] = g_quark_from_static_string (names[i]);
+    g_once_init_leave (&once, 1);
+  }
+  return quarks;
+}
+
+/* Returns: (nullable): of that type */
+static const GValue *
+get_value (const GstStructure *s, guint name, GType type)
+{
+  const GValue *value = gst_structure_id_get_value (s, get_names ()[name]);
+
+  return value && G_VALUE_TYPE (value) == type ? value : NULL;
+}
+
+static const gchar *
+get_string (const GstStructure *s, guint name)
+{
+  const GValue *value = get_value (s, name, G_TYPE_STRING);
+
+  return value ? g_value_get_string (value) : NULL;
+}
+
+static gint
+get_int (const GstStructure *s, guint name)
+{
+  const GValue *value = get_value (s, name, G_TYPE_INT);
+
+  return value ? g_value_get_int (value) : 0;
+}
+
+static gboolean
+is_by_field (const GstStructure *s)
+{
+  const GValue *value = get_value (s, BY_FIELD, G_TYPE_BOOLEAN);
+
+  return value && g_value_get_boolean (value);
+}
+
+static GstBuffer *
+get_buffer (const GstStructure *s, guint name)
+{
+  const GValue *value = get_value (s, name, GST_TYPE_BUFFER);
+
+  return value ? gst_value_get_buffer (value) : NULL;
+}
+
+/* Returns: (nullable): what shcentroid has measured */
+static const GstStructure *
+find_slopes (GstBuffer *buffer, const gchar *element)
+{
+  const GstStructure *s = gst_imaging_results_get (buffer, element);
+
+  return s && g_strcmp0 (get_string (s, ID), "shwfs-centroids-v1") == 0 ? s
+                                                                        : NULL;
+}
 
 /* The slopes are the first tensor, [2][cells]; flags may follow. */
 guint
@@ -25,26 +97,18 @@ gst_sh_reconstruct_cells_of_caps (GstCaps *caps)
 guint
 gst_sh_reconstruct_cells_of_frame (GstBuffer *buffer, const gchar *element)
 {
-  const GstStructure *s = gst_imaging_results_get (buffer, element);
-  gboolean by_field = FALSE;
-  gint n_cells = 0;
+  const GstStructure *s = find_slopes (buffer, element);
 
-  if (!s ||
-      g_strcmp0 (gst_structure_get_string (s, "id"), "shwfs-centroids-v1") != 0)
-    return 0;
-  gst_structure_get_boolean (s, "by-field", &by_field);
-  gst_structure_get_int (s, by_field ? "columns" : "rows", &n_cells);
-  return (guint) MAX (n_cells, 0);
+  return s ? (guint) MAX (get_int (s, is_by_field (s) ? COLUMNS : ROWS), 0) : 0;
 }
 
 void
 gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (self->holders); i++)
-    if (self->holders[i]) {
-      gst_buffer_unmap (self->holders[i], &self->maps[i]);
-      gst_buffer_unref (self->holders[i]);
-      self->holders[i] = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (self->mapped); i++)
+    if (self->mapped[i]) {
+      gst_buffer_unmap (self->mapped[i], &self->maps[i]);
+      self->mapped[i] = NULL;
     }
   g_clear_pointer (&self->own, g_free);
   self->slopes = NULL;
@@ -71,25 +135,20 @@ open_tensors (GstShReconstructSlopes *self, GstBuffer *buffer, guint n_cells,
   return IMK_OK;
 }
 
+/* Returns: its place among the names in @fields; -1 where it is not there */
 static gint
-find_field (const GstStructure *s, const gchar *name)
+find_field (const gchar *fields, const gchar *name)
 {
-  const gchar *names = gst_structure_get_string (s, "fields");
-  g_auto (GStrv) fields = g_strsplit (names ? names : "", ",", -1);
+  const gsize size = strlen (name);
 
-  for (gint i = 0; fields[i]; i++)
-    if (g_str_equal (fields[i], name))
+  for (gint i = 0; fields; i++) {
+    if (strncmp (fields, name, size) == 0 &&
+        (fields[size] == ',' || fields[size] == 0))
       return i;
+    fields = strchr (fields, ',');
+    fields += fields != NULL;
+  }
   return -1;
-}
-
-static GstBuffer *
-buffer_of (const GstStructure *s, const gchar *field)
-{
-  const GValue *value = gst_structure_get_value (s, field);
-
-  return value && GST_VALUE_HOLDS_BUFFER (value) ? gst_value_get_buffer (value)
-                                                 : NULL;
 }
 
 /* A row of numbers for each cell: columns @dx and @dy become rows. */
@@ -109,22 +168,21 @@ static ImkStatus
 open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
     const gchar *element, guint n_cells, ImkError *error)
 {
-  const GstStructure *s = gst_imaging_results_get (buffer, element);
-  const gchar *id = s ? gst_structure_get_string (s, "id") : NULL;
-  gint dx, dy, rows = 0, columns = 0, cells;
-  gboolean by_field = FALSE;
+  const GstStructure *s = find_slopes (buffer, element);
+  gint dx, dy, rows, columns, cells;
+  gboolean by_field;
 
-  if (g_strcmp0 (id, "shwfs-centroids-v1") != 0)
+  if (!s)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "There are no slopes%s%s%s on the frame. Put shcentroid before "
         "shreconstruct, and give its name in `results` where there are several.",
         element ? " of an element named \"" : "", element ? element : "",
         element ? "\"" : "");
-  dx = find_field (s, "dx");
-  dy = find_field (s, "dy");
-  gst_structure_get_int (s, "rows", &rows);
-  gst_structure_get_int (s, "columns", &columns);
-  gst_structure_get_boolean (s, "by-field", &by_field);
+  dx = find_field (get_string (s, FIELDS), "dx");
+  dy = find_field (get_string (s, FIELDS), "dy");
+  rows = get_int (s, ROWS);
+  columns = get_int (s, COLUMNS);
+  by_field = is_by_field (s);
   if (dx < 0 || dy < 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The results on the frame have no slopes. Set fields=slopes or "
@@ -135,10 +193,10 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
         "The frame has %d cells and the control matrix is made for %u. Use "
         "the matrix of this sensor.",
         cells, n_cells);
-  self->numbers = buffer_of (s, "data");
+  self->numbers = get_buffer (s, DATA);
   self->size = (gsize) rows * (gsize) columns * sizeof (gfloat);
-  self->bytes = buffer_of (s, "flags");
-  self->places = buffer_of (s, "row-column");
+  self->bytes = get_buffer (s, FLAGS);
+  self->places = get_buffer (s, PLACES);
   if (!self->numbers || gst_buffer_get_size (self->numbers) < self->size)
     return imk_error_set (
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
@@ -169,7 +227,7 @@ map (GstShReconstructSlopes *self, guint i, GstBuffer *buffer, gsize size)
   if (!buffer || gst_buffer_get_size (buffer) < size ||
       !gst_buffer_map (buffer, &self->maps[i], GST_MAP_READ))
     return NULL;
-  self->holders[i] = gst_buffer_ref (buffer);
+  self->mapped[i] = buffer;
   return self->maps[i].data;
 }
 
@@ -189,12 +247,21 @@ gst_sh_reconstruct_slopes_map (GstShReconstructSlopes *self, ImkError *error)
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   }
   self->flags = bytes ? bytes + self->bytes_at : NULL;
-  self->row_column = (const guint32 *) (gconstpointer) map (
-      self, 2, self->places, 2 * (gsize) n * sizeof (guint32));
   if (self->columns > 0)
     self->slopes = self->own = gather ((const gfloat *) (gconstpointer) numbers,
         n, self->columns, self->dx, self->dy);
   else
     self->slopes = (const gfloat *) (gconstpointer) (numbers + self->at);
   return IMK_OK;
+}
+
+const guint32 *
+gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self)
+{
+  const gsize size = 2 * (gsize) self->n_cells * sizeof (guint32);
+
+  return (const guint32 *) (gconstpointer) (self->mapped[2]
+                                                ? self->maps[2].data
+                                                : map (self, 2, self->places,
+                                                      size));
 }

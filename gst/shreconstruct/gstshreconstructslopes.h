@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 
 /* @numbers, @bytes, @places: of the frame, which keeps them: where slopes,
  * flags and places are; the last two (nullable)
- * @slopes, @flags, @row_column: (nullable): once they are mapped, until
+ * @slopes, @flags: (nullable): once they are mapped, until
  *   gst_sh_reconstruct_slopes_close () */
 typedef struct {
   GstBuffer *numbers, *bytes, *places;
@@ -20,8 +20,7 @@ typedef struct {
 
   const gfloat *slopes; /* [2][n_cells] */
   const guint8 *flags;
-  const guint32 *row_column; /* [n_cells][2]: of the lenslets */
-  GstBuffer *holders[3];     /* what is mapped */
+  GstBuffer *mapped[3];
   GstMapInfo maps[3];
   gfloat *own; /* (nullable): where they had to be gathered */
 } GstShReconstructSlopes;
@@ -43,6 +42,9 @@ ImkStatus gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self,
 /* For the CPU, once or more. Waits for a device that makes them. */
 ImkStatus gst_sh_reconstruct_slopes_map (
     GstShReconstructSlopes *self, ImkError *error);
+/* Returns: (nullable): row and column of each lenslet, [n_cells][2]; until
+ * close. Only the wavefront needs them. */
+const guint32 *gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self);
 void gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self);
 
 G_END_DECLS

@@ -71,20 +71,20 @@ make_grid (const GstShReconstructSettings *s, guint n_cells, ImkError *error)
 
 static ImkStatus
 ensure_kernel (GstShReconstructWavefront *self,
-    const GstShReconstructSettings *s, const GstShReconstructSlopes *slopes,
+    const GstShReconstructSettings *s, GstShReconstructSlopes *slopes,
     guint n_cells, ImkError *error)
 {
   const gsize size = 2 * (gsize) n_cells * sizeof (guint32);
+  const guint32 *places = gst_sh_reconstruct_slopes_places (slopes);
   ImkShwavefrontConfig c;
   ImkStatus status;
 
   if (self->kernel && self->n_cells == n_cells &&
-      (!slopes->row_column ||
-          memcmp (slopes->row_column, self->row_column, size) == 0))
+      (!places || memcmp (places, self->row_column, size) == 0))
     return IMK_OK;
   gst_sh_reconstruct_wavefront_forget (self);
-  self->row_column = slopes->row_column ? g_memdup2 (slopes->row_column, size)
-                                        : make_grid (s, n_cells, error);
+  self->row_column =
+      places ? g_memdup2 (places, size) : make_grid (s, n_cells, error);
   if (!self->row_column)
     return IMK_ERROR_CONFIG;
   imk_shwavefront_config_init (&c);
@@ -209,7 +209,7 @@ add_results (const GstShReconstructWavefront *self,
 
 static GstFlowReturn
 push (GstShReconstructWavefront *self, GstImagingSrcPad *pad,
-    const GstShReconstructSettings *s, const GstShReconstructSlopes *slopes,
+    const GstShReconstructSettings *s, GstShReconstructSlopes *slopes,
     GstBuffer *in, guint64 frame)
 {
   const gsize size = (gsize) self->width * self->height * sizeof (gfloat);
@@ -238,8 +238,8 @@ push (GstShReconstructWavefront *self, GstImagingSrcPad *pad,
 GstFlowReturn
 gst_sh_reconstruct_wavefront_push (GstShReconstructWavefront *self,
     GstImagingSrcPad *pad, const GstShReconstructSettings *s,
-    const GstShReconstructSlopes *slopes, guint n_cells, GstBuffer *in,
-    guint64 frame, gint fps_n, gint fps_d)
+    GstShReconstructSlopes *slopes, guint n_cells, GstBuffer *in, guint64 frame,
+    gint fps_n, gint fps_d)
 {
   GstFlowReturn flow;
   ImkStatus status;

@@ -28,8 +28,7 @@ void gst_sh_reconstruct_wavefront_forget (GstShReconstructWavefront *self);
  * Returns: GST_FLOW_ERROR after an error that was posted */
 GstFlowReturn gst_sh_reconstruct_wavefront_push (
     GstShReconstructWavefront *self, GstImagingSrcPad *pad,
-    const GstShReconstructSettings *settings,
-    const GstShReconstructSlopes *slopes, guint n_cells, GstBuffer *in,
-    guint64 frame, gint fps_n, gint fps_d);
+    const GstShReconstructSettings *settings, GstShReconstructSlopes *slopes,
+    guint n_cells, GstBuffer *in, guint64 frame, gint fps_n, gint fps_d);
 
 G_END_DECLS

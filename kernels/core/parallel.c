@@ -50,13 +50,15 @@ static struct {
 uint32_t
 imk_parallel_threads (uint32_t n_threads)
 {
-  const char *shared = secure_getenv ("IMK_THREADS");
-  unsigned long most = shared ? strtoul (shared, NULL, 10) : 0;
+  const char *shared;
+  unsigned long most;
   cpu_set_t allowed;
   uint32_t n = 1;
 
   if (n_threads)
     return n_threads;
+  shared = secure_getenv ("IMK_THREADS");
+  most = shared ? strtoul (shared, NULL, 10) : 0;
   if (sched_getaffinity (0, sizeof (allowed), &allowed) == 0)
     n = (uint32_t) CPU_COUNT (&allowed);
   return most && most < n ? (uint32_t) most : n;

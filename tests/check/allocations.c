@@ -176,3 +176,24 @@ CHECK_LOOP_TEST (
       "%s: %.2f allocations a frame, identity with the same metadata %.2f",
       c->line, ours, theirs);
 }
+
+/* --- results -------------------------------------------------------------- */
+
+/* A frame that is freed gives back what describes its results, and what is made
+ * of it refers to the same: more results cost what their metas do. */
+CHECK_TEST (test_results_are_described_once)
+{
+  static const gchar line[] =
+      "shcentroid backend=cpu columns=8 rows=8 pitch-x=8 pitch-y=8 "
+      "fields=slopes";
+  static const Case c = {line, "GRAY8", 64, 64};
+  GstVideoInfo info = check_info (c.format, c.width, c.height);
+  g_autoptr (GstBuffer) frame = check_noise (&info, 1);
+  g_autoptr (CheckHarness) one = harness_new (line, &c);
+  g_autofree gchar *behind = g_strconcat (line, " ! ", line, NULL);
+  g_autoptr (CheckHarness) two = harness_new (behind, &c);
+  gdouble first = play (one, frame, NULL), both = play (two, frame, NULL);
+
+  fail_unless (!HAVE_COUNTER || both - first <= 1,
+      "%.2f allocations a frame, %.2f with a second element", first, both);
+}

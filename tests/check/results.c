@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gstimagingmetadata.h"
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 #include "imk/version.h"
@@ -252,6 +253,125 @@ CHECK_TEST (test_a_copy_has_results_of_its_own)
   check_frame (copy, "one", 2);
   check_data (gst_imaging_results_get (copy, "one"));
   gst_buffer_unref (copy);
+}
+
+/* --- results that are described again ------------------------------------- */
+
+typedef GstImagingResultsCache Cache;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Cache, gst_imaging_results_cache_unref)
+
+/* Of one frame, all but the numbers. */
+typedef struct {
+  const gchar *hash;
+  GstClockTime pts, camera; /* NONE: without */
+  guint n_rows;
+  gboolean has_flags;
+  const gchar *more;
+} Frame;
+
+static GstBuffer *
+make_frame (const Frame *f, guint64 number, Cache *cache)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstCaps) clock = gst_caps_new_empty_simple ("timestamp/x-camera");
+  g_autoptr (GstStructure) more =
+      f->more ? gst_structure_new_from_string (f->more) : NULL;
+  g_auto (GstImagingResult) result = make_result (number);
+
+  result.origin.settings_hash = f->hash;
+  result.n_rows = f->n_rows;
+  result.flags = f->has_flags ? result.data : NULL;
+  result.more = more;
+  result.cache = cache;
+  GST_BUFFER_PTS (buffer) = f->pts;
+  if (GST_CLOCK_TIME_IS_VALID (f->camera))
+    gst_buffer_add_reference_timestamp_meta (
+        buffer, clock, f->camera, GST_CLOCK_TIME_NONE);
+  gst_imaging_results_attach (buffer, "one", &result);
+  return buffer;
+}
+
+/* But the buffers, which are made anew. */
+static GstStructure *
+numbers_of (GstBuffer *buffer)
+{
+  GstStructure *s =
+      gst_structure_copy (gst_imaging_results_get (buffer, "one"));
+
+  check_data (s);
+  gst_structure_remove_fields (s, "data", "flags", NULL);
+  return s;
+}
+
+/* Whatever it was in the frame before. */
+CHECK_TEST (test_a_cache_changes_nothing_that_readers_see)
+{
+  static const Frame frames[] = {
+      {"a", 1, 2, 2, FALSE, "m,n=(uint)1,b=(boolean)true"},
+      {"a", 3, 4, 2, FALSE, "m,n=(uint)2,b=(boolean)true"},
+      {"b", 3, 4, 2, FALSE, "m,n=(uint)2,b=(boolean)true"},
+      {"b", GST_CLOCK_TIME_NONE, 4, 2, TRUE, "m,n=(uint)2,b=(boolean)false"},
+      {"b", 7, GST_CLOCK_TIME_NONE, 2, TRUE, "m,n=(uint)2,c=(string)x"},
+      {"b", 7, GST_CLOCK_TIME_NONE, 2, TRUE, "m,n=(uint)2,c=(string)y"},
+      {NULL, 8, 9, 1, FALSE, "m,n=(uint)2"},
+      {NULL, 8, 9, 2, FALSE, NULL},
+      {"c", 8, 9, 2, FALSE, "m,n=(int)2"},
+  };
+  g_autoptr (Cache) cache = gst_imaging_results_cache_new ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (frames); i++) {
+    g_autoptr (GstBuffer) ours = make_frame (&frames[i], i, cache);
+    g_autoptr (GstBuffer) expected = make_frame (&frames[i], i, NULL);
+    g_autoptr (GstStructure) a = numbers_of (ours), b = numbers_of (expected);
+    g_autofree gchar *text_a = gst_structure_to_string (a);
+    g_autofree gchar *text_b = gst_structure_to_string (b);
+
+    fail_unless (gst_structure_is_equal (a, b), "frame %u: %s instead of %s", i,
+        text_a, text_b);
+  }
+}
+
+static const Frame plain = {
+    "a", 1, GST_CLOCK_TIME_NONE, 2, FALSE, "m,n=(uint)1"};
+
+/* The commands of a frame carry its slopes. */
+CHECK_TEST (test_what_is_made_of_a_frame_shares_its_description)
+{
+  g_autoptr (Cache) cache = gst_imaging_results_cache_new ();
+  GstBuffer *from = make_frame (&plain, 1, cache), *next;
+  g_autoptr (GstBuffer) to = gst_buffer_new ();
+  const GstStructure *result = gst_imaging_results_get (from, "one");
+
+  attach (from, "two", 2);
+  attach (to, "three", 3);
+  gst_imaging_metadata_copy (to, from, FALSE);
+  fail_unless (gst_imaging_results_get (to, "one") == result);
+  gst_buffer_unref (from);
+  next = make_frame (&plain, 4, cache);
+  check_frame (next, "one", 4);
+  gst_buffer_unref (next);
+  g_clear_pointer (&cache, gst_imaging_results_cache_unref);
+  check_frame (to, "one", 1);
+  check_data (gst_imaging_results_get (to, "one"));
+  check_frame (to, "two", 2);
+  check_frame (to, "three", 3);
+}
+
+/* By an element that knows nothing of it. */
+CHECK_TEST (test_a_copy_outlives_the_frame_and_its_cache)
+{
+  Cache *cache = gst_imaging_results_cache_new ();
+  GstBuffer *from = make_frame (&plain, 1, cache);
+  g_autoptr (GstBuffer) copy = gst_buffer_copy (from),
+                        again = gst_buffer_new ();
+
+  gst_buffer_unref (from);
+  gst_buffer_unref (make_frame (&plain, 2, cache));
+  gst_imaging_results_cache_unref (cache);
+  gst_imaging_metadata_copy (again, copy, FALSE);
+  gst_clear_buffer (&copy);
+  check_frame (again, "one", 1);
+  check_data (gst_imaging_results_get (again, "one"));
 }
 
 /* An application may call its elements anything. */

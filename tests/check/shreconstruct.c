@@ -27,7 +27,7 @@ write_arrays (void)
 {
   static const gfloat means[] = {0.5f, 0.5f, 0, 0, 0, 0, 0.5f, 0.5f};
   static const gfloat ones[12] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
+  static const gfloat with_nan[] = {1, 1, NAN, 1};
   static const gfloat by_means[] = {1, 0, 1, 0, 0, 1, 0, 1};
   static const gfloat map[] = {1, -1, 0}, wrong_map[] = {0, 1, 2};
   static const gfloat swap[] = {0, 2, 1, 0, 0, 0};
@@ -39,6 +39,7 @@ write_arrays (void)
   write_array ("means.npy", N_COMMANDS, 2 * N_CELLS, means);
   write_array ("one.npy", 1, 2 * N_CELLS, ones);
   write_array ("three-cells.npy", 2, 6, ones);
+  write_array ("nan.npy", 1, 2 * N_CELLS, with_nan);
   write_array ("odd.npy", 1, 5, ones);
   write_array ("vector.npy", 1, 3, ones);
   write_array ("interaction.npy", 2 * N_CELLS, N_COMMANDS, by_means);
@@ -187,6 +188,30 @@ flagged_new (gfloat dx, guint8 flags)
 
   return gst_buffer_new_memdup (
       &both, sizeof (both.slopes) + sizeof (both.flags));
+}
+
+/* With flags the loop continues; of another sensor it is refused. */
+CHECK_TEST (test_caps_that_change_in_the_loop)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  GstBuffer *out;
+  gfloat command = 0;
+
+  fail_unless_equals_float (step (h, -2), 2);
+  gst_harness_set_src_caps_str (h, SLOPES_AND_FLAGS);
+  check_push (h, flagged_new (-2, 0), GST_FLOW_OK);
+  out = check_pull (h);
+  gst_buffer_extract (out, 0, &command, sizeof (command));
+  fail_unless_equals_float (command, 4);
+  gst_buffer_unref (out);
+  gst_harness_set_src_caps_str (h, SLOPES);
+  fail_unless_equals_float (step (h, -2), 6);
+  gst_harness_push_event (
+      h, gst_event_new_caps (gst_caps_from_string (
+             "other/tensors,format=static,num_tensors=1,types=float32,"
+             "dimensions=(string)3:2:1:1,framerate=1000/1")));
+  check_says (bus, GST_MESSAGE_ERROR, "The sensor has 3 cells");
 }
 
 CHECK_TEST (test_light_that_goes_and_comes_back_is_told)
@@ -947,6 +972,7 @@ static const struct {
     {SLOPES, "", "There is no control matrix"},
     {SLOPES, "matrix-location=$/none.npy", "none.npy"},
     {SLOPES, "matrix-location=$/odd.npy", "[commands, 2 cells]"},
+    {SLOPES, "matrix-location=$/nan.npy", "nan"},
     {SLOPES, "matrix-location=$/three-cells.npy", "The sensor has 2 cells"},
     {SLOPES, "matrix-location=$/means.npy reference-location=$/vector.npy",
         "a number for each command"},

@@ -49,7 +49,7 @@ struct ImkShcalibration {
   double *sum;               /* [n_slopes]: of the frames of a poke */
   uint32_t *n_seen;          /* [n_cells]: such frames */
   double *before;   /* [n_slopes]: mean of the first of a pair, or NaN */
-  double *estimate; /* [n_live or 2 GROUP][n_slopes]: of this repeat */
+  double *estimate; /* [order or 2 GROUP][n_slopes]: of this repeat */
   uint8_t *is_bad;  /* [n_cells]: left out of it */
 };
 
@@ -133,7 +133,7 @@ make_arrays (ImkShcalibration *s)
   for (s->order = 1; s->order <= s->n_live;)
     s->order *= 2;
   if (c->method == IMK_SHCALIBRATION_HADAMARD)
-    n_rows = s->n_live;
+    n_rows = s->order;
   s->spread = calloc (s->n_live * n, sizeof (*s->spread));
   s->valid = malloc (c->n_cells);
   s->pattern = malloc (s->n_live);
@@ -357,40 +357,72 @@ hadamard (uint32_t row, uint32_t column)
   return sign;
 }
 
-/* Half the difference of a pair of pokes, for a poke of 1 */
+/* Half the difference of a pair of pokes, for a poke of 1. HADAMARD keeps them
+ * for the end of the repeat: a sum for each command would take longer than a
+ * frame lasts. */
 static void
 end_pair (ImkShcalibration *s, uint32_t row, double sign)
 {
+  double *kept = s->estimate + (size_t) row * s->n_slopes;
+
   for (uint32_t i = 0; i < s->n_slopes; i++) {
     uint32_t n = s->n_seen[i % s->config.n_cells];
     double now = n ? s->sum[i] / n : NAN;
     double value = sign * (s->before[i] - now) / (2 * s->config.poke);
 
-    if (s->config.method == IMK_SHCALIBRATION_HADAMARD) {
-      if (!isfinite (value))
-        s->is_bad[i % s->config.n_cells] = true;
-      else
-        for (uint32_t k = 0; k < s->n_live; k++)
-          s->estimate[(size_t) k * s->n_slopes + i] +=
-              value * hadamard (row, k + 1) / s->order;
+    if (s->config.method != IMK_SHCALIBRATION_HADAMARD) {
+      if (isfinite (value))
+        add_estimate (s, row, i, value);
     } else if (isfinite (value)) {
-      add_estimate (s, row, i, value);
+      kept[i] = value / s->order;
+    } else {
+      s->is_bad[i % s->config.n_cells] = true;
     }
   }
   end_poke (s, s->before);
 }
 
-/* Ends a repeat, or a group of it: @n rows of the estimate are of the commands
- * from @first on. */
+/* Ends a repeat, or a group of it: @rows: [n][n_slopes]: of the commands from
+ * @first on. */
 static void
-end_repeat (ImkShcalibration *s, uint32_t first, uint32_t n)
+end_repeat (ImkShcalibration *s, const double *rows, uint32_t first, uint32_t n)
 {
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t i = 0; i < s->n_slopes; i++)
       if (!s->is_bad[i % s->config.n_cells])
-        add_estimate (
-            s, first + k, i, s->estimate[(size_t) k * s->n_slopes + i]);
+        add_estimate (s, first + k, i, rows[(size_t) k * s->n_slopes + i]);
   memset (s->is_bad, 0, s->config.n_cells);
+}
+
+/* @a, @b: become their sum and their difference */
+static void
+add_and_subtract (double *a, double *b, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    double sum = a[i] + b[i];
+
+    b[i] = a[i] - b[i];
+    a[i] = sum;
+  }
+}
+
+/* The fast Walsh-Hadamard transform of the rows: what was kept of pairs becomes
+ * the responses of commands (Pratt, Kane and Andrews 1969, Proc. IEEE 57, 58),
+ * some slopes at a time, which the cache holds in all rows. */
+static void
+transform (ImkShcalibration *s)
+{
+  enum { BLOCK = 64 };
+
+  for (uint32_t i = 0; i < s->n_slopes; i += BLOCK) {
+    uint32_t n = s->n_slopes - i < BLOCK ? s->n_slopes - i : BLOCK;
+
+    for (uint32_t half = 1; half < s->order; half *= 2)
+      for (uint32_t row = 0; row < s->order; row++)
+        if (!(row & half))
+          add_and_subtract (s->estimate + (size_t) row * s->n_slopes + i,
+              s->estimate + (size_t) (row + half) * s->n_slopes + i, n);
+  }
 }
 
 /* --- pokes one after the other -------------------------------------------- */
@@ -439,9 +471,8 @@ follow_pairs (ImkShcalibration *s, const float *slopes, float *pokes)
     if (seen % hold + 1 == s->config.n_frames && poke + 1 == n_pokes) {
       s->repeat = repeat + 1;
       if (s->config.method == IMK_SHCALIBRATION_HADAMARD) {
-        end_repeat (s, 0, s->n_live);
-        memset (
-            s->estimate, 0, (size_t) s->n_live * s->n_slopes * sizeof (double));
+        transform (s);
+        end_repeat (s, s->estimate + s->n_slopes, 0, s->n_live);
       }
     }
   }
@@ -471,7 +502,7 @@ end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
     for (uint32_t i = 0; i < s->n_slopes; i++)
       cosines[i] = (re * sines[i] + im * cosines[i]) / power;
   }
-  end_repeat (s, first, n);
+  end_repeat (s, s->estimate, first, n);
   memset (s->estimate, 0, (size_t) 2 * GROUP * s->n_slopes * sizeof (double));
 }
 

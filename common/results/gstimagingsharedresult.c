@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingresults-private.h"
+
+#include <string.h>
+
+/* More are freed: they were of a burst. */
+#define MOST_IDLE 16
+
+enum { DATA, FLAGS, FRAME, MISSING, PTS, TIMESTAMP, N_FIELDS };
+
+/* What the fields are that stay from frame to frame. */
+typedef struct {
+  const gchar *id;
+  const gchar *const *fields, *const *units; /* static: compared by address */
+  guint n_fields, n_rows, ref_width, ref_height;
+  gboolean by_field, has_flags, has_pts;
+  gint n_more;
+  GstImagingOrigin origin;
+  GstCaps *reference; /* (nullable): of the timestamp of the camera */
+} Layout;
+
+/* What changes from frame to frame. */
+typedef struct {
+  const GstImagingResult *result;
+  GstClockTime pts;
+  const GstReferenceTimestampMeta *camera; /* (nullable) */
+} Frame;
+
+/* A further field. */
+typedef struct {
+  GQuark name;
+  GValue *value; /* in the structure */
+} More;
+
+struct _GstImagingSharedResult {
+  gint n_refs;
+  Layout layout;
+  gchar *hash; /* (nullable): that of the layout */
+  GstStructure *structure;
+  GValue *values[N_FIELDS];      /* (nullable): in @structure */
+  More *more;                    /* [n_more]: in the order of the result */
+  GstImagingResultsCache *cache; /* (nullable): while it is referred to */
+};
+
+struct _GstImagingResultsCache {
+  gint n_refs;
+  GQuark element;       /* its name, when it was used last */
+  GstAtomicQueue *idle; /* results */
+};
+
+/* By numbers: each name that is looked up costs as much as setting the field.
+ */
+static const GQuark *
+get_fields (void)
+{
+  static GQuark fields[N_FIELDS];
+  static gsize once;
+
+  if (g_once_init_enter (&once)) {
+    fields[DATA] = g_quark_from_static_string ("data");
+    fields[FLAGS] = g_quark_from_static_string ("flags");
+    fields[FRAME] = g_quark_from_static_string ("frame");
+    fields[MISSING] = g_quark_from_static_string ("frames-missing");
+    fields[PTS] = g_quark_from_static_string ("pts");
+    fields[TIMESTAMP] = g_quark_from_static_string ("timestamp");
+    g_once_init_leave (&once, 1);
+  }
+  return fields;
+}
+
+/* --- one structure -------------------------------------------------------- */
+
+static void
+set_dims (GstStructure *s, gint slow, gint fast)
+{
+  GValue array = G_VALUE_INIT, value = G_VALUE_INIT;
+
+  gst_value_array_init (&array, 2);
+  g_value_init (&value, G_TYPE_INT);
+  g_value_set_int (&value, slow);
+  gst_value_array_append_value (&array, &value);
+  g_value_set_int (&value, fast);
+  gst_value_array_append_value (&array, &value);
+  gst_structure_take_value (s, "dims", &array);
+}
+
+static void
+take_string (GstStructure *s, const gchar *name, gchar *text)
+{
+  GValue value = G_VALUE_INIT;
+
+  g_value_init (&value, G_TYPE_STRING);
+  g_value_take_string (&value, text);
+  gst_structure_take_value (s, name, &value);
+}
+
+static GstStructure *
+describe_layout (const Layout *l)
+{
+  gint rows = l->by_field ? l->n_fields : l->n_rows;
+  gint columns = l->by_field ? l->n_rows : l->n_fields;
+  GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, l->id,
+      "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
+      G_TYPE_BOOLEAN, l->by_field, NULL);
+
+  take_string (s, "fields", gst_imaging_results_join (l->fields, l->n_fields));
+  return s;
+}
+
+/* What readers look for in each frame is first: fields are searched in order.
+ */
+static void
+describe_rest (GstStructure *s, const Layout *l)
+{
+  gint rows = l->by_field ? l->n_fields : l->n_rows;
+  gint columns = l->by_field ? l->n_rows : l->n_fields;
+
+  gst_structure_set (s, "type", G_TYPE_STRING, "float32", "dims-order",
+      G_TYPE_STRING, "row-major", "ref-width", G_TYPE_INT, l->ref_width,
+      "ref-height", G_TYPE_INT, l->ref_height, NULL);
+  take_string (s, "unit", gst_imaging_results_join (l->units, l->n_fields));
+  set_dims (s, rows, columns);
+  if (l->reference)
+    take_string (s, "timestamp-reference", gst_caps_to_string (l->reference));
+  gst_imaging_origin_set (s, &l->origin);
+}
+
+static void
+set_buffer (GstStructure *s, GQuark field, GstBuffer *buffer)
+{
+  GValue value = G_VALUE_INIT;
+
+  g_value_init (&value, GST_TYPE_BUFFER);
+  g_value_set_boxed (&value, buffer);
+  gst_structure_id_take_value (s, field, &value);
+}
+
+static void
+set_number (GstStructure *s, GQuark field, guint64 number)
+{
+  GValue value = G_VALUE_INIT;
+
+  g_value_init (&value, G_TYPE_UINT64);
+  g_value_set_uint64 (&value, number);
+  gst_structure_id_take_value (s, field, &value);
+}
+
+static gboolean
+set_field (GQuark name, const GValue *value, gpointer to)
+{
+  gst_structure_id_set_value (to, name, value);
+  return TRUE;
+}
+
+static void
+add_frame (GstStructure *s, const Frame *f)
+{
+  const GQuark *fields = get_fields ();
+  const GstImagingResult *r = f->result;
+
+  set_buffer (s, fields[DATA], r->data);
+  if (r->flags)
+    set_buffer (s, fields[FLAGS], r->flags);
+  set_number (s, fields[FRAME], r->frame);
+  set_number (s, fields[MISSING], r->frames_missing);
+  /* the metadata outlives the times of its buffer, which muxers and encoders
+   * change */
+  if (GST_CLOCK_TIME_IS_VALID (f->pts))
+    set_number (s, fields[PTS], f->pts);
+  if (f->camera)
+    set_number (s, fields[TIMESTAMP], f->camera->timestamp);
+  if (r->more)
+    gst_structure_foreach (r->more, set_field, s);
+}
+
+/* --- results -------------------------------------------------------------- */
+
+static gboolean
+same_layout (const Layout *a, const Layout *b)
+{
+  return a->id == b->id && a->fields == b->fields && a->units == b->units &&
+         a->n_fields == b->n_fields && a->n_rows == b->n_rows &&
+         a->ref_width == b->ref_width && a->ref_height == b->ref_height &&
+         a->by_field == b->by_field && a->has_flags == b->has_flags &&
+         a->has_pts == b->has_pts && a->n_more == b->n_more &&
+         a->origin.element == b->origin.element &&
+         a->origin.backend == b->origin.backend &&
+         g_strcmp0 (a->origin.settings_hash, b->origin.settings_hash) == 0 &&
+         a->reference == b->reference;
+}
+
+static void
+clear (GstImagingSharedResult *self)
+{
+  g_clear_pointer (&self->structure, gst_structure_free);
+  gst_clear_caps (&self->layout.reference);
+  g_clear_pointer (&self->hash, g_free);
+  g_clear_pointer (&self->more, g_free);
+}
+
+/* Notes where values are. They stay there while no field is added or removed.
+ */
+static gboolean
+note_value (GQuark name, GValue *value, gpointer to)
+{
+  GstImagingSharedResult *self = to;
+
+  for (guint i = 0; i < N_FIELDS; i++)
+    if (name == get_fields ()[i])
+      self->values[i] = value;
+  for (gint i = 0; i < self->layout.n_more; i++)
+    if (name == self->more[i].name)
+      self->more[i].value = value;
+  return TRUE;
+}
+
+static gboolean
+note_name (GQuark name, const GValue *value, gpointer to)
+{
+  More **next = to;
+
+  *(*next)++ = (More){.name = name};
+  return TRUE;
+}
+
+static void
+note_values (GstImagingSharedResult *self, const GstStructure *more)
+{
+  More *next = self->more = g_new (More, self->layout.n_more);
+
+  if (more)
+    gst_structure_foreach (more, note_name, &next);
+  memset (self->values, 0, sizeof (self->values));
+  gst_structure_map_in_place (self->structure, note_value, self);
+}
+
+static void
+describe (
+    GstImagingSharedResult *self, const Layout *layout, const Frame *frame)
+{
+  clear (self);
+  self->layout = *layout;
+  if (layout->reference)
+    gst_caps_ref (layout->reference);
+  self->layout.origin.settings_hash = self->hash =
+      g_strdup (layout->origin.settings_hash);
+  self->structure = describe_layout (layout);
+  add_frame (self->structure, frame);
+  describe_rest (self->structure, layout);
+  note_values (self, frame->result->more);
+}
+
+/* Numbers and pointers; a copied string is taken for another one. */
+static gboolean
+is_same (const GValue *a, const GValue *b)
+{
+  return a->data[0].v_uint64 == b->data[0].v_uint64;
+}
+
+/* Stops at another field than before. */
+static gboolean
+update_more (GQuark name, const GValue *value, gpointer to)
+{
+  More **next = to, *more = (*next)++;
+
+  if (more->name != name || G_VALUE_TYPE (value) != G_VALUE_TYPE (more->value))
+    return FALSE;
+  if (!is_same (more->value, value))
+    g_value_copy (value, more->value);
+  return TRUE;
+}
+
+/* Returns: whether it has the fields that it had */
+static gboolean
+update (GstImagingSharedResult *self, const Frame *f)
+{
+  const GstImagingResult *r = f->result;
+  GValue **values = self->values;
+  More *next = self->more;
+
+  g_value_set_boxed (values[DATA], r->data);
+  if (values[FLAGS])
+    g_value_set_boxed (values[FLAGS], r->flags);
+  g_value_set_uint64 (values[FRAME], r->frame);
+  g_value_set_uint64 (values[MISSING], r->frames_missing);
+  if (values[PTS])
+    g_value_set_uint64 (values[PTS], f->pts);
+  if (values[TIMESTAMP])
+    g_value_set_uint64 (values[TIMESTAMP], f->camera->timestamp);
+  return !r->more || gst_structure_foreach (r->more, update_more, &next);
+}
+
+static GstImagingSharedResult *
+take_idle (GstImagingResultsCache *cache)
+{
+  GstImagingSharedResult *self =
+      cache ? gst_atomic_queue_pop (cache->idle) : NULL;
+
+  if (!self)
+    self = g_new0 (GstImagingSharedResult, 1);
+  self->n_refs = 1;
+  if (cache) {
+    g_atomic_int_inc (&cache->n_refs);
+    self->cache = cache;
+  }
+  return self;
+}
+
+GstImagingSharedResult *
+gst_imaging_shared_result_new (
+    const GstImagingResult *result, GstBuffer *buffer)
+{
+  GstImagingSharedResult *self = take_idle (result->cache);
+  Frame frame = {.result = result,
+      .pts = GST_BUFFER_PTS (buffer),
+      .camera = gst_buffer_get_reference_timestamp_meta (buffer, NULL)};
+  const Layout layout = {.id = result->id,
+      .fields = result->fields,
+      .units = result->units,
+      .n_fields = result->n_fields,
+      .n_rows = result->n_rows,
+      .ref_width = result->ref_width,
+      .ref_height = result->ref_height,
+      .by_field = result->by_field,
+      .has_flags = result->flags != NULL,
+      .has_pts = GST_CLOCK_TIME_IS_VALID (frame.pts),
+      .n_more = result->more ? gst_structure_n_fields (result->more) : 0,
+      .origin = result->origin,
+      .reference = frame.camera ? frame.camera->reference : NULL};
+
+  if (!self->structure || !same_layout (&self->layout, &layout) ||
+      !update (self, &frame))
+    describe (self, &layout, &frame);
+  return self;
+}
+
+GstStructure *
+gst_imaging_shared_result_structure (const GstImagingSharedResult *self)
+{
+  return self->structure;
+}
+
+GstImagingSharedResult *
+gst_imaging_shared_result_ref (GstImagingSharedResult *self)
+{
+  g_atomic_int_inc (&self->n_refs);
+  return self;
+}
+
+static void
+free_shared (GstImagingSharedResult *self)
+{
+  clear (self);
+  g_free (self);
+}
+
+void
+gst_imaging_shared_result_unref (GstImagingSharedResult *self)
+{
+  GstImagingResultsCache *cache = self->cache;
+
+  if (!g_atomic_int_dec_and_test (&self->n_refs))
+    return;
+  if (!cache || gst_atomic_queue_length (cache->idle) >= MOST_IDLE) {
+    free_shared (self);
+  } else {
+    /* the numbers go back to their pool at once */
+    g_value_set_boxed (self->values[DATA], NULL);
+    if (self->values[FLAGS])
+      g_value_set_boxed (self->values[FLAGS], NULL);
+    gst_atomic_queue_push (cache->idle, self);
+  }
+  gst_imaging_results_cache_unref (cache);
+}
+
+/* --- the cache ------------------------------------------------------------ */
+
+GstImagingResultsCache *
+gst_imaging_results_cache_new (void)
+{
+  GstImagingResultsCache *self = g_new (GstImagingResultsCache, 1);
+
+  self->n_refs = 1;
+  self->element = 0;
+  self->idle = gst_atomic_queue_new (MOST_IDLE);
+  return self;
+}
+
+GQuark
+gst_imaging_results_cache_name (
+    GstImagingResultsCache *self, const gchar *element_name)
+{
+  if (!self)
+    return g_quark_from_string (element_name);
+  if (g_strcmp0 (g_quark_to_string (self->element), element_name) != 0)
+    self->element = g_quark_from_string (element_name);
+  return self->element;
+}
+
+void
+gst_imaging_results_cache_unref (GstImagingResultsCache *self)
+{
+  GstImagingSharedResult *idle;
+
+  if (!self || !g_atomic_int_dec_and_test (&self->n_refs))
+    return;
+  while ((idle = gst_atomic_queue_pop (self->idle)))
+    free_shared (idle);
+  gst_atomic_queue_unref (self->idle);
+  g_free (self);
+}
