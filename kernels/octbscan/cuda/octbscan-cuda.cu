@@ -21,26 +21,13 @@ struct Cuda {
   cudaEvent_t done;
 };
 
-/* Whether all jobs of a call can be given again. */
-static bool
-are_tries (const ImkOctbscanJob *jobs, uint32_t n_jobs)
-{
-  for (uint32_t i = 0; i < n_jobs; i++)
-    if (!jobs[i].wide)
-      return false;
-  return true;
-}
-
 static ImkStatus
-run_strategy (const Cuda *s, const Arguments &a, const ImkOctbscanJob *jobs,
-    cudaStream_t stream, ImkError *error)
+run_strategy (
+    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  Operator op = s->op;
-
-  op.narrow = op.has_integers && are_tries (jobs, a.n_jobs);
   return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
              ? transforms_run (s->transforms, s->config.type, a, stream, error)
-             : operator_run (op, s->config.type, a, stream, error);
+             : operator_run (s->op, s->config.type, a, stream, error);
 }
 
 /* Work on this object may still run on another stream, and uses the same
@@ -65,7 +52,7 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   if (status == IMK_OK)
     status = launch_means (s->config.type, a, on, error);
   if (status == IMK_OK)
-    status = run_strategy (s, a, jobs, on, error);
+    status = run_strategy (s, a, on, error);
   if (status == IMK_OK)
     status = launch_finish (a, jobs, on, error);
   if (status == IMK_OK)

@@ -27,7 +27,7 @@ struct Job {
   size_t db_stride, linear_stride, complex_stride;
   ImkType db_type, linear_type;
   float *enface, *track;
-  uint32_t *wide, *n_bad;
+  uint32_t *n_bad;
   float *ends;
   bool backward, has_images, db_is_linear;
   uint32_t pattern; /* index of the pattern that is subtracted */
@@ -68,7 +68,6 @@ job_of (const ImkOctbscanJob *job)
     j.enface = (float *) job->enface->data;
   if (job->track)
     j.track = (float *) job->track->data;
-  j.wide = job->wide;
   j.n_bad = job->n_bad;
   j.ends = job->ends;
   j.backward = job->backward;

@@ -10,10 +10,9 @@
  * All A-scans of all jobs of a camera are one product of matrices; the cameras
  * are a batch.
  *
- * FP16 holds all integers up to 2048. Of integer samples the background is
- * taken off rounded to integers, so x2 is 0 where no sample is further away
- * than that, and rows of 2 N do. What rounding has left, less than 1 count, is
- * two rows more of each camera of a job, its halves, which is taken off Z.
+ * Of integer samples the background is taken off rounded to integers. What
+ * rounding has left, less than 1 count, is two rows more of each camera of a
+ * job, its halves, which is taken off Z.
  */
 #pragma once
 
@@ -24,10 +23,8 @@
 #include "octbscan/cuda/octbscan-input.cuh"
 
 enum {
-  SPLIT_ROWS = 8,       /* a warp each */
-  PARTS = 3,            /* length of a row of the product, in N */
-  NARROW_PARTS = 2,     /* used part of a row, at its end, where x2 is 0 */
-  NARROW_COUNTS = 2048, /* FP16 holds all integers up to this */
+  SPLIT_ROWS = 8, /* a warp each */
+  PARTS = 3,      /* length of a row of the product, in N */
   N_RESTS = 2,
   ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
   WORKSPACE = 32 * 1024 * 1024,
@@ -37,7 +34,6 @@ enum {
 struct Operator {
   uint32_t padded;   /* N, aligned */
   bool has_integers; /* integer samples, no background=rolling */
-  bool narrow;       /* the current call assumes x2 = 0 */
   __half *matrices;  /* [C][n_depths][2][PARTS][padded] */
   float factor;      /* scale of the matrices */
   __half *spectra;   /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
@@ -123,8 +119,7 @@ exponent_of (float largest)
  * that is stored alone, in the place of the larger, or -1: both are */
 template <typename At>
 static __device__ void
-split_row (
-    const Operator &o, size_t row, const At &at, int half, uint32_t *wide)
+split_row (const Operator &o, size_t row, const At &at, int half)
 {
   __half *to = o.spectra + row * PARTS * o.padded;
   uint32_t lane = threadIdx.x % 32;
@@ -153,16 +148,12 @@ split_row (
       if (half >= 0)
         low[i] = __float2half_rn (0);
     }
-    if (!wide)
-      store_halves (to + x, low);
+    store_halves (to + x, low);
     store_halves (to + x + o.padded, high);
     store_halves (to + x + 2 * o.padded, high);
   }
-  if (lane != 0)
-    return;
-  o.scales[row] = ldexpf (1, exponent - EXPONENT);
-  if (wide && largest > NARROW_COUNTS)
-    *wide = 1;
+  if (lane == 0)
+    o.scales[row] = ldexpf (1, exponent - EXPONENT);
 }
 
 /* Of four values of a background what rounding has left, 0 behind the end. */
@@ -186,7 +177,6 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
 {
   uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
   const Job &job = a.jobs[j];
-  uint32_t *wide = o.narrow ? job.wide : nullptr;
 
   if (!job.in || row >= a.height + a.n_cameras * a.z.n_rests)
     return;
@@ -200,7 +190,7 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
                       : four_at (in, mean, x, a.width, o.has_integers);
     };
 
-    split_row (o, place.row, at, -1, wide);
+    split_row (o, place.row, at, -1);
     if (is_black && threadIdx.x % 32 == 0)
       o.scales[place.row] = 0;
   } else {
@@ -210,7 +200,7 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
     const auto at = [=] (uint32_t x) { return four_rests (mean, x, a.width); };
 
     split_row (o, first_row_of (a, j, camera) + a.z.camera_rows + half, at,
-        (int) half, nullptr);
+        (int) half);
   }
 }
 
@@ -235,8 +225,6 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
 {
   const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
   const int n = (int) (n_jobs * (a.z.camera_rows + a.z.n_rests));
-  const int k = (int) ((o.narrow ? NARROW_PARTS : PARTS) * o.padded);
-  const size_t skip = row - k;
   const float alpha = o.factor, beta = 0;
   ImkStatus status =
       check_blas (cublasSetStream (o.blas, stream), "cublasSetStream", error);
@@ -248,11 +236,11 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
   if (status != IMK_OK)
     return status;
   return check_blas (
-      cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k,
-          &alpha, o.matrices + skip, CUDA_R_16F, row, (long long) row * m,
-          o.spectra + skip, CUDA_R_16F, row, (long long) row * n, &beta,
-          (void *) o.products, CUDA_R_32F, m, (long long) m * n,
-          (int) a.n_cameras, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, row,
+          &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m, o.spectra,
+          CUDA_R_16F, row, (long long) row * n, &beta, (void *) o.products,
+          CUDA_R_32F, m, (long long) m * n, (int) a.n_cameras,
+          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
       "cublasGemmStridedBatchedEx", error);
 }
 
@@ -349,15 +337,10 @@ static ImkStatus
 warm_up (
     const Operator &o, const Arguments &a, uint32_t max_jobs, ImkError *error)
 {
-  Operator narrow = o;
   ImkStatus status = IMK_OK;
 
-  narrow.narrow = o.has_integers;
-  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4) {
+  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4)
     status = multiply (o, a, n, nullptr, error);
-    if (status == IMK_OK && narrow.narrow)
-      status = multiply (narrow, a, n, nullptr, error);
-  }
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
   return status;
