@@ -1067,6 +1067,66 @@ TEST (test_live_dispersion_after_a_failure,
   test_check (n_failures > 0, "nothing could fail");
 }
 
+static bool
+is_mock (void)
+{
+  const ImkDevice *device;
+  ImkDeviceInfo info;
+
+  test_ok (imk_device_get (&device, test_new_error ()));
+  test_ok (device->info (0, &info, test_new_error ()));
+  return strncmp (info.name, "Mock", 4) == 0;
+}
+
+/* An object, and a B-scan of images on the device. Returns: the first failure
+ */
+static ImkStatus
+run_once (const ImkOctbscanConfig *c, const ImkImage *in, ImkImage *complex,
+    ImkError *error)
+{
+  const ImkOctbscanJob job = {.in = in, .complex = complex};
+  test_autoptr (ImkOctbscan) s = NULL;
+  ImkStatus status = imk_octbscan_new (IMK_BACKEND_CUDA, c, &s, error);
+
+  return status == IMK_OK ? imk_octbscan_process (s, &job, 1, NULL, error)
+                          : status;
+}
+
+TEST (test_cuda_failures,
+    "cuda: every call may fail and says so, those of cuBLAS and cuFFT, too")
+{
+  test_need_cuda ();
+  if (is_mock ())
+    test_skip ("the mock has neither cuBLAS nor cuFFT");
+  for (const Way *w = cuda_ways; w->name; w++) {
+    const char *library =
+        w->strategy == IMK_OCTBSCAN_STRATEGY_FFT ? "cuFFT says" : "cuBLAS says";
+    ImkOctbscanConfig c = base_config (40, 5);
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
+    test_auto (Result) r = result_new (&c, IMK_TYPE_F32, 0);
+    test_auto (ImkImage) from = test_to_device (&in);
+    test_auto (ImkImage) complex = test_to_device (&r.complex);
+    unsigned long n_calls, nth = 0, n_of_library = 0;
+
+    c.strategy = w->strategy;
+    do {
+      ImkError error = {0};
+      ImkStatus status;
+
+      imk_inject_failure (++nth, false);
+      status = run_once (&c, &from, &complex, &error);
+      n_calls = imk_inject_failure (0, false);
+      test_check (n_calls < nth || (status != IMK_OK && error.message[0]),
+          "%s: call %lu failed, the status is %d, the message \"%s\"", w->name,
+          nth, status, error.message);
+      test_check (nth < 300, "after %lu calls no end of failing", nth);
+      n_of_library += strncmp (error.message, library, strlen (library)) == 0;
+    } while (n_calls >= nth);
+    test_check (n_of_library > 3, "%s: \"%s\" %lu times", w->name, library,
+        n_of_library);
+  }
+}
+
 TEST_BACKENDS (test_live_dispersion, "a live dispersion is that of the cameras",
     .cpu_only = true)
 {

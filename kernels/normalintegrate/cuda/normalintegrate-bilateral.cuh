@@ -117,7 +117,8 @@ spread (const Level fine, const Level coarse)
 static cudaLaunchConfig_t
 cells (const Level &l, cudaStream_t stream)
 {
-  return grid (dim3 (l.height < BLOCKS ? l.height : BLOCKS), stream);
+  return grid (
+      dim3 (l.height < BLOCKS ? l.height : BLOCKS), dim3 (THREADS), stream);
 }
 
 static ImkStatus

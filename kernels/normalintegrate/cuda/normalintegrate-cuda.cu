@@ -3,11 +3,11 @@
  * numbers on the device, and the CPU looks at them every few iterations: from
  * the last one on nothing is changed any more. Sums are those of a fixed number
  * of blocks, added up in order, so that the bytes are the same every time. */
-#include <cufft.h>
 #include <cstring>
 #include <new>
 
-#include "core/cuda/cuda-check.h"
+#include "core/cuda/cuda-fft.h"
+#include "core/cuda/cuda-launch.h"
 #include "normalintegrate/normalintegrate-bilateral.h"
 
 typedef ImkNormalintegrateComplex Complex;
@@ -404,45 +404,23 @@ store (const __grid_constant__ Arguments a,
  * Launches. */
 
 static cudaLaunchConfig_t
-grid (dim3 blocks, cudaStream_t stream)
-{
-  cudaLaunchConfig_t launch = {};
-
-  launch.gridDim = blocks;
-  launch.blockDim = dim3 (THREADS);
-  launch.stream = stream;
-  return launch;
-}
-
-static cudaLaunchConfig_t
 pixels (cudaStream_t stream)
 {
-  return grid (dim3 (BLOCKS), stream);
+  return grid (dim3 (BLOCKS), dim3 (THREADS), stream);
 }
 
 static cudaLaunchConfig_t
 bins (const Arguments &a, uint32_t rows, cudaStream_t stream)
 {
-  return grid (dim3 (imk_div_up (a.plan.width / 2 + 1, THREADS), rows), stream);
-}
-
-static ImkStatus
-check_fft (cufftResult result, const char *call, ImkError *error)
-{
-  if (result == CUFFT_SUCCESS && !imk_cuda_should_fail ())
-    return IMK_OK;
-  cudaGetLastError ();
-  return imk_error_set (error,
-      result == CUFFT_ALLOC_FAILED ? IMK_ERROR_MEMORY : IMK_ERROR_DEVICE,
-      "cuFFT says: error %d (in %s).", (int) result, call);
+  return grid (dim3 (imk_div_up (a.plan.width / 2 + 1, THREADS), rows),
+      dim3 (THREADS), stream);
 }
 
 static ImkStatus
 transform (Cuda *s, Complex *spectrum, ImkError *error)
 {
-  return check_fft (
-      cufftExecR2C (s->forward, s->arguments.real, (cufftComplex *) spectrum),
-      "cufftExecR2C", error);
+  return IMK_CUFFT (error,
+      cufftExecR2C (s->forward, s->arguments.real, (cufftComplex *) spectrum));
 }
 
 static ImkStatus
@@ -450,9 +428,8 @@ transform_back (Cuda *s, ImkError *error)
 {
   const Arguments &a = s->arguments;
 
-  return check_fft (
-      cufftExecC2R (s->backward, (cufftComplex *) a.spectrum, a.real),
-      "cufftExecC2R", error);
+  return IMK_CUFFT (
+      error, cufftExecC2R (s->backward, (cufftComplex *) a.spectrum, a.real));
 }
 
 static ImkStatus
@@ -509,7 +486,7 @@ precondition_and_dot (
 static ImkStatus
 start (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t one = grid (dim3 (1), stream);
+  cudaLaunchConfig_t one = grid (dim3 (1), dim3 (THREADS), stream);
   ImkStatus status = precondition_and_dot (s, a, stream, error);
 
   if (status == IMK_OK)
@@ -522,7 +499,8 @@ start (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 static ImkStatus
 iterate (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t one = grid (dim3 (1), stream), all = pixels (stream);
+  cudaLaunchConfig_t one = grid (dim3 (1), dim3 (THREADS), stream);
+  cudaLaunchConfig_t all = pixels (stream);
   ImkStatus status = IMK_CUDA_LAUNCH (error, all, turn, a);
 
   if (status == IMK_OK)
@@ -695,7 +673,8 @@ gather_all (const Arguments &a, uint32_t *there, const uint32_t *at, uint32_t n,
     float *z, cudaStream_t on, ImkError *error)
 {
   float *found = (float *) (there + n);
-  cudaLaunchConfig_t some = grid (dim3 (imk_div_up (n, THREADS)), on);
+  cudaLaunchConfig_t some =
+      grid (dim3 (imk_div_up (n, THREADS)), dim3 (THREADS), on);
   ImkStatus status =
       IMK_CUDA (error, cudaMemcpyAsync (there, at, n * sizeof (*at),
                            cudaMemcpyHostToDevice, on));
@@ -741,12 +720,10 @@ cuda_store (void *state, const ImkNormalintegrateScale *scale,
 static ImkStatus
 set_stream (Cuda *s, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status =
-      check_fft (cufftSetStream (s->forward, stream), "cufftSetStream", error);
+  ImkStatus status = IMK_CUFFT (error, cufftSetStream (s->forward, stream));
 
   if (status == IMK_OK)
-    status = check_fft (
-        cufftSetStream (s->backward, stream), "cufftSetStream", error);
+    status = IMK_CUFFT (error, cufftSetStream (s->backward, stream));
   return status;
 }
 
@@ -891,11 +868,12 @@ static ImkStatus
 make_plan (
     Cuda *s, cufftType type, cufftHandle *plan, bool *made, ImkError *error)
 {
-  cufftResult result = cufftPlan2d (plan, (int) s->arguments.plan.height,
-      (int) s->arguments.plan.width, type);
+  ImkStatus status =
+      IMK_CUFFT (error, cufftPlan2d (plan, (int) s->arguments.plan.height,
+                            (int) s->arguments.plan.width, type));
 
-  *made = result == CUFFT_SUCCESS;
-  return check_fft (result, "cufftPlan2d", error);
+  *made = status == IMK_OK;
+  return status;
 }
 
 static ImkStatus

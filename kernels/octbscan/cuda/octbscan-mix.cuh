@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/cuda-launch.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-rows.h"
 #include "octbscan/octbscan-track.h"
@@ -692,17 +693,6 @@ project (const __grid_constant__ Finish a)
 
 /* ------------------------------------------------------------------------
  * Launches. */
-
-static cudaLaunchConfig_t
-grid (dim3 blocks, dim3 threads, cudaStream_t stream)
-{
-  cudaLaunchConfig_t launch = {};
-
-  launch.gridDim = blocks;
-  launch.blockDim = threads;
-  launch.stream = stream;
-  return launch;
-}
 
 static ImkStatus
 launch_tracking (const Finish &a, cudaStream_t stream, ImkError *error)

@@ -16,10 +16,10 @@
  */
 #pragma once
 
-#include <cublas_v2.h>
 #include <cuda_fp16.h>
 #include <new>
 
+#include "core/cuda/cuda-blas.h"
 #include "octbscan/cuda/octbscan-input.cuh"
 
 enum {
@@ -208,40 +208,26 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
  * cuBLAS. */
 
 static ImkStatus
-check_blas (cublasStatus_t result, const char *call, ImkError *error)
-{
-  if (result == CUBLAS_STATUS_SUCCESS)
-    return IMK_OK;
-  cudaGetLastError ();
-  return imk_error_set (error,
-      result == CUBLAS_STATUS_ALLOC_FAILED ? IMK_ERROR_MEMORY
-                                           : IMK_ERROR_DEVICE,
-      "cuBLAS says: %s (in %s).", cublasGetStatusString (result), call);
-}
-
-static ImkStatus
 multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
     cudaStream_t stream, ImkError *error)
 {
   const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
   const int n = (int) (n_jobs * (a.z.camera_rows + a.z.n_rests));
   const float alpha = o.factor, beta = 0;
-  ImkStatus status =
-      check_blas (cublasSetStream (o.blas, stream), "cublasSetStream", error);
+  ImkStatus status = IMK_CUBLAS (error, cublasSetStream (o.blas, stream));
 
   /* cublasSetStream resets the workspace. */
   if (status == IMK_OK)
-    status = check_blas (cublasSetWorkspace (o.blas, o.workspace, WORKSPACE),
-        "cublasSetWorkspace", error);
+    status =
+        IMK_CUBLAS (error, cublasSetWorkspace (o.blas, o.workspace, WORKSPACE));
   if (status != IMK_OK)
     return status;
-  return check_blas (
-      cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, row,
-          &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m, o.spectra,
-          CUDA_R_16F, row, (long long) row * n, &beta, (void *) o.products,
-          CUDA_R_32F, m, (long long) m * n, (int) a.n_cameras,
-          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-      "cublasGemmStridedBatchedEx", error);
+  return IMK_CUBLAS (
+      error, cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n,
+                 row, &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m,
+                 o.spectra, CUDA_R_16F, row, (long long) row * n, &beta,
+                 (void *) o.products, CUDA_R_32F, m, (long long) m * n,
+                 (int) a.n_cameras, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
 /* ------------------------------------------------------------------------
@@ -350,8 +336,7 @@ static ImkStatus
 operator_open (Operator *o, const Arguments &a, const ImkOctbscanPlan *plan,
     ImkError *error)
 {
-  ImkStatus status =
-      check_blas (cublasCreate (&o->blas), "cublasCreate", error);
+  ImkStatus status = IMK_CUBLAS (error, cublasCreate (&o->blas));
 
   if (status == IMK_OK)
     status = operator_upload (o, plan, error);
