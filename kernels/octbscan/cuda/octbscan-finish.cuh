@@ -69,12 +69,6 @@ count_bins (const __grid_constant__ Finish a)
         1);
 }
 
-static __device__ uint64_t
-rank_of (double percent, uint64_t n)
-{
-  return (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
-}
-
 /* One block a job: each thread has a run of bins. */
 static __global__ void
 find_ranks (const __grid_constant__ Finish a)
@@ -85,7 +79,6 @@ find_ranks (const __grid_constant__ Finish a)
                                threadIdx.x * run;
   __shared__ uint64_t before[RANK_THREADS];
   uint64_t n = 0, sum = 0, seen = 0, ranks[3];
-  const bool is_auto = a.range.params.range == IMK_OCTBSCAN_RANGE_AUTO;
 
   for (uint32_t i = 0; i < run; i++)
     sum += counts[i];
@@ -99,12 +92,8 @@ find_ranks (const __grid_constant__ Finish a)
     a.range.found[blockIdx.x] = make_float3 (0, 0, 0);
   if (n == 0)
     return;
-  ranks[0] = rank_of (
-      is_auto ? IMK_OCTBSCAN_AUTO_BLACK : a.range.params.percent_min, n);
-  ranks[1] = rank_of (
-      is_auto ? IMK_OCTBSCAN_AUTO_WHITE : a.range.params.percent_max, n);
-  ranks[2] = rank_of (
-      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : a.range.params.percent_max, n);
+  imk_octbscan_ranks (a.range.params.range == IMK_OCTBSCAN_RANGE_AUTO,
+      a.range.params.percent_min, a.range.params.percent_max, n, ranks);
   for (int k = 0; k < 3; k++)
     if (seen <= ranks[k] && ranks[k] < seen + sum) {
       uint64_t upto = seen;

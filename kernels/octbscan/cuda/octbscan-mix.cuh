@@ -419,10 +419,7 @@ find_contours (const __grid_constant__ Finish a)
   if (lane != 0)
     return;
   top = a.tracking.tops + 2 * ((size_t) blockIdx.y * a.n_ascans + ascan);
-  top[0] = at;
-  if (at > 0 && at + 1 < a.tracking.n_depths)
-    top[0] += imk_octbscan_parabola (v[at - 1], v[at], v[at + 1]);
-  top[1] = v[at];
+  imk_octbscan_contour_top (v, a.tracking.n_depths, at, top);
 }
 
 /* What a block adds up; in thread 0. */
@@ -485,8 +482,7 @@ follow_profile (const Finish &a, uint32_t job, double *place, double *weight)
     mean += profile[z];
   mean = block_sum (mean) / a.tracking.n_depths;
   if (a.tracking.mode == IMK_OCTBSCAN_TRACKING_RPE) {
-    *place = imk_octbscan_top (profile, a.tracking.n_depths, at);
-    *weight = mean > 0 ? profile[at] / mean : 0;
+    imk_octbscan_rpe (profile, a.tracking.n_depths, at, mean, place, weight);
     return;
   }
   for (uint32_t i = threadIdx.x; i < a.n_ascans; i += TRACK_THREADS) {
@@ -497,8 +493,7 @@ follow_profile (const Finish &a, uint32_t job, double *place, double *weight)
   }
   sum = block_sum (sum);
   weights = block_sum (weights);
-  *place = weights > 0 ? sum / weights : 0;
-  *weight = mean > 0 ? weights / a.n_ascans / mean : 0;
+  imk_octbscan_contour (sum, weights, a.n_ascans, mean, place, weight);
 }
 
 /* The same by correlation; the reference takes the profile. */
@@ -522,10 +517,7 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
           a.tracking.reference, a.tracking.n_depths, (int32_t) i - reach);
     __syncthreads ();
     at = block_largest (a.tracking.correlations, n_lags);
-    if (a.tracking.correlations[at] > 0) {
-      *place = imk_octbscan_top (a.tracking.correlations, n_lags, at) - reach;
-      *weight = a.tracking.correlations[at];
-    }
+    imk_octbscan_xcorr (a.tracking.correlations, reach, at, place, weight);
   }
   for (uint32_t z = threadIdx.x; z < a.tracking.n_depths; z += TRACK_THREADS)
     a.tracking.reference[z] = imk_octbscan_follow (profile,
@@ -559,12 +551,8 @@ track_jobs (const __grid_constant__ Finish a)
           a.tracking.lock, place, weight);
       a.tracking.shifts[j] = m.shift;
       a.tracking.fractions[j] = m.fraction;
-      if (job.track) {
-        job.track[0] = (float) m.place;
-        job.track[1] = (float) m.weight;
-        job.track[2] = (float) m.mean;
-        job.track[3] = (float) m.shift;
-      }
+      if (job.track)
+        imk_octbscan_tell_motion (&m, job.track);
     }
     __syncthreads ();
     if (a.tracking.moves_complex && threadIdx.x < IMK_OCTBSCAN_SHIFT_TAPS) {
