@@ -169,8 +169,7 @@ static void
 cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
 {
   Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs *
-                (a.z.camera_rows + a.z.n_rests);
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.z.camera_rows;
   float2 *background = nullptr;
 
   c->cut (&s->products, rows * a.n_depths);
@@ -231,8 +230,7 @@ static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs *
-                (a.z.camera_rows + a.z.n_rests);
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.z.camera_rows;
   ImkStatus status = upload_finish (a, plan, error);
 
   if (status == IMK_OK && plan->background)
@@ -262,10 +260,6 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_init (&s->transforms, a, plan);
-  else
-    s->op.has_integers = c->type != IMK_TYPE_F32 && a.reach == 0;
-  if (s->op.has_integers && c->background_mode != IMK_OCTBSCAN_BACKGROUND_NONE)
-    a.z.n_rests = N_RESTS;
 }
 
 static ImkStatus

@@ -79,9 +79,8 @@ job_of (const ImkOctbscanJob *job)
 
 /* Z of the spectra, as a strategy left it. */
 struct Products {
-  uint32_t camera_rows; /* maximum rows of a camera in one job */
-  uint32_t n_rests; /* further rows with the rounding error of the background */
-  const float2 *products; /* [C][jobs][camera_rows + n_rests][n_depths] */
+  uint32_t camera_rows;   /* maximum rows of a camera in one job */
+  const float2 *products; /* [C][jobs][camera_rows][n_depths] */
   const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
                            * that has none */
   uint8_t *bad;           /* [jobs][H] invalid A-scans; NULL: none */
@@ -172,7 +171,7 @@ struct Place {
 static __device__ size_t
 first_row_of (const Finish &a, uint32_t job, uint32_t camera)
 {
-  return ((size_t) camera * a.n_jobs + job) * (a.z.camera_rows + a.z.n_rests);
+  return ((size_t) camera * a.n_jobs + job) * a.z.camera_rows;
 }
 
 static __device__ Place
@@ -186,31 +185,14 @@ place_of (const Finish &a, uint32_t job, uint32_t row)
   return p;
 }
 
-/* What the spectra of @camera have left of the background, as Z. */
-static __device__ float2
-rest_at (const Finish &a, uint32_t job, uint32_t camera, uint32_t depth)
-{
-  size_t row = first_row_of (a, job, camera) + a.z.camera_rows;
-  float2 rest = make_float2 (0, 0);
-
-  for (uint32_t i = 0; i < a.z.n_rests; i++) {
-    float2 z = a.z.products[(row + i) * a.n_depths + depth];
-
-    rest.x += z.x * a.z.scales[row + i];
-    rest.y += z.y * a.z.scales[row + i];
-  }
-  return rest;
-}
-
 /* Z of a row as it came, the fixed pattern taken off. */
 static __device__ float2
 z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
 {
   float2 z = a.z.products[p.row * a.n_depths + depth];
-  float2 rest = rest_at (a, job, p.camera, depth);
   float scale = a.z.scales[p.row];
 
-  z = make_float2 (z.x * scale - rest.x, z.y * scale - rest.y);
+  z = make_float2 (z.x * scale, z.y * scale);
   if (a.pattern.values && scale != 0) {
     float2 pattern =
         a.pattern
@@ -240,12 +222,11 @@ find_patterns (const __grid_constant__ Finish a)
   ImkOctbscanRows rows =
       imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height);
   uint32_t n = min (a.pattern.n_segments, rows.n / 2);
-  float2 pattern = make_float2 (0, 0), rest;
+  float2 pattern = make_float2 (0, 0);
   double least = INFINITY;
 
   if (!job.finds_pattern || depth >= a.n_depths)
     return;
-  rest = rest_at (a, blockIdx.z, camera, depth);
   for (uint32_t k = 0; k < n; k++) {
     uint32_t i0 = (uint32_t) ((uint64_t) rows.n * k / n);
     uint32_t i1 = (uint32_t) ((uint64_t) rows.n * (k + 1) / n);
@@ -260,8 +241,7 @@ find_patterns (const __grid_constant__ Finish a)
       if (a.z.scales[row] == 0)
         continue;
       n_sound++;
-      z = make_float2 (
-          z.x * a.z.scales[row] - rest.x, z.y * a.z.scales[row] - rest.y);
+      z = make_float2 (z.x * a.z.scales[row], z.y * a.z.scales[row]);
       re += z.x;
       im += z.y;
       squares += (double) z.x * z.x + (double) z.y * z.y;

@@ -9,10 +9,6 @@
  * come first, as tensor cores round every sum on the way down, to its own size.
  * All A-scans of all jobs of a camera are one product of matrices; the cameras
  * are a batch.
- *
- * Of integer samples the background is taken off rounded to integers. What
- * rounding has left, less than 1 count, is two rows more of each camera of a
- * job, its halves, which is taken off Z.
  */
 #pragma once
 
@@ -25,20 +21,18 @@
 enum {
   SPLIT_ROWS = 8, /* a warp each */
   PARTS = 3,      /* length of a row of the product, in N */
-  N_RESTS = 2,
-  ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
+  ALIGNMENT = 8,  /* samples: 16 bytes of FP16 */
   WORKSPACE = 32 * 1024 * 1024,
   EXPONENT = 13, /* the largest sample is scaled to 2^13 .. 2^14 */
 };
 
 struct Operator {
-  uint32_t padded;   /* N, aligned */
-  bool has_integers; /* integer samples, no background=rolling */
-  __half *matrices;  /* [C][n_depths][2][PARTS][padded] */
-  float factor;      /* scale of the matrices */
-  __half *spectra;   /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
-  float2 *products;  /* those of Finish, writable */
-  float *scales;     /* likewise */
+  uint32_t padded;  /* N, aligned */
+  __half *matrices; /* [C][n_depths][2][PARTS][padded] */
+  float factor;     /* scale of the matrices */
+  __half *spectra;  /* [C][jobs][camera_rows][PARTS][padded] */
+  float2 *products; /* those of Finish, writable */
+  float *scales;    /* likewise */
   void *workspace;
   cublasHandle_t blas;
 };
@@ -55,42 +49,25 @@ warp_maximum (float value)
   return value;
 }
 
-/* What is taken off a sample: of integers an integer. */
-static __device__ float2
-reference_at (const float2 *mean, uint32_t x, bool rounds)
-{
-  float2 m = mean ? mean[x] : make_float2 (0, 0);
-
-  return rounds ? make_float2 (rintf (m.x), 0) : m;
-}
-
-static __device__ float
-less (float sample, float2 reference)
-{
-  return (sample - reference.x) - reference.y;
-}
-
-/* Four samples less their reference, 0 behind the end; one load where the rows
- * of the image allow it. */
+/* Four samples less their mean, 0 behind the end; one load where the rows of
+ * the image allow it. */
 template <typename Sample>
 static __device__ float4
-four_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width,
-    bool rounds)
+four_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width)
 {
   struct alignas (4 * sizeof (Sample)) Four {
     Sample v[4];
   };
-  float v[4] = {0, 0, 0, 0};
+  float v[4];
 
   if (x + 4 <= width && (uintptr_t) (in + x) % sizeof (Four) == 0) {
     const Four f = *(const Four *) (in + x);
 
     for (uint32_t i = 0; i < 4; i++)
-      v[i] = less ((float) f.v[i], reference_at (mean, x + i, rounds));
+      v[i] = less_mean ((float) f.v[i], mean, x + i);
   } else {
     for (uint32_t i = 0; i < 4; i++)
-      if (x + i < width)
-        v[i] = less ((float) in[x + i], reference_at (mean, x + i, rounds));
+      v[i] = sample_at (in, mean, x + i, width);
   }
   return make_float4 (v[0], v[1], v[2], v[3]);
 }
@@ -115,11 +92,10 @@ exponent_of (float largest)
   return max (min (exponent, 100), -100);
 }
 
-/* One row of the spectra, by a warp. @at: gives four samples; @half: of two
- * that is stored alone, in the place of the larger, or -1: both are */
+/* One row of the spectra, by a warp. @at: gives four samples */
 template <typename At>
 static __device__ void
-split_row (const Operator &o, size_t row, const At &at, int half)
+split_row (const Operator &o, size_t row, const At &at)
 {
   __half *to = o.spectra + row * PARTS * o.padded;
   uint32_t lane = threadIdx.x % 32;
@@ -143,10 +119,6 @@ split_row (const Operator &o, size_t row, const At &at, int half)
     for (uint32_t i = 0; i < 4; i++) {
       high[i] = __float2half_rn (v[i]);
       low[i] = __float2half_rn (v[i] - __half2float (high[i]));
-      if (half == 1)
-        high[i] = low[i];
-      if (half >= 0)
-        low[i] = __float2half_rn (0);
     }
     store_halves (to + x, low);
     store_halves (to + x + o.padded, high);
@@ -156,21 +128,7 @@ split_row (const Operator &o, size_t row, const At &at, int half)
     o.scales[row] = ldexpf (1, exponent - EXPONENT);
 }
 
-/* Of four values of a background what rounding has left, 0 behind the end. */
-static __device__ float4
-four_rests (const float2 *mean, uint32_t x, uint32_t width)
-{
-  float v[4];
-
-  for (uint32_t i = 0; i < 4; i++)
-    v[i] = x + i < width
-               ? (mean[x + i].x - rintf (mean[x + i].x)) + mean[x + i].y
-               : 0;
-  return make_float4 (v[0], v[1], v[2], v[3]);
-}
-
-/* A warp does a spectrum, the second time from the cache; behind the spectra
- * come the rests of each camera. */
+/* A warp does a spectrum, the second time from the cache. */
 template <typename Sample>
 static __global__ void
 split_spectra (const __grid_constant__ Arguments a, const Operator o)
@@ -178,30 +136,19 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
   uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
   const Job &job = a.jobs[j];
 
-  if (!job.in || row >= a.height + a.n_cameras * a.z.n_rests)
+  if (!job.in || row >= a.height)
     return;
-  if (row < a.height) {
-    const Place place = place_of (a, j, row);
-    const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
-    const float2 *mean = mean_of (a, j, place.camera, row);
-    const bool is_black = is_bad (a, j, row);
-    const auto at = [=] (uint32_t x) {
-      return is_black ? make_float4 (0, 0, 0, 0)
-                      : four_at (in, mean, x, a.width, o.has_integers);
-    };
+  const Place place = place_of (a, j, row);
+  const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
+  const float2 *mean = mean_of (a, j, place.camera, row);
+  const bool is_black = is_bad (a, j, row);
+  const auto at = [=] (uint32_t x) {
+    return is_black ? make_float4 (0, 0, 0, 0) : four_at (in, mean, x, a.width);
+  };
 
-    split_row (o, place.row, at, -1);
-    if (is_black && threadIdx.x % 32 == 0)
-      o.scales[place.row] = 0;
-  } else {
-    uint32_t camera = (row - a.height) / N_RESTS;
-    uint32_t half = (row - a.height) % N_RESTS;
-    const float2 *mean = mean_of (a, j, camera, 0);
-    const auto at = [=] (uint32_t x) { return four_rests (mean, x, a.width); };
-
-    split_row (o, first_row_of (a, j, camera) + a.z.camera_rows + half, at,
-        (int) half);
-  }
+  split_row (o, place.row, at);
+  if (is_black && threadIdx.x % 32 == 0)
+    o.scales[place.row] = 0;
 }
 
 /* ------------------------------------------------------------------------
@@ -212,7 +159,7 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
     cudaStream_t stream, ImkError *error)
 {
   const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
-  const int n = (int) (n_jobs * (a.z.camera_rows + a.z.n_rests));
+  const int n = (int) (n_jobs * a.z.camera_rows);
   const float alpha = o.factor, beta = 0;
   ImkStatus status = IMK_CUBLAS (error, cublasSetStream (o.blas, stream));
 
@@ -239,8 +186,7 @@ launch_split (
     const Operator &o, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t rows =
-      grid (dim3 (imk_div_up (a.height + a.n_cameras * a.z.n_rests, SPLIT_ROWS),
-                a.n_jobs),
+      grid (dim3 (imk_div_up (a.height, SPLIT_ROWS), a.n_jobs),
           dim3 (32 * SPLIT_ROWS), stream);
 
   return IMK_CUDA_LAUNCH (error, rows, split_spectra<Sample>, a, o);
@@ -272,8 +218,7 @@ operator_run (const Operator &o, ImkType type, const Arguments &a,
 static void
 operator_cut (Operator *o, const Arguments &a, uint32_t max_jobs, Cutter *c)
 {
-  size_t rows =
-      (size_t) a.n_cameras * max_jobs * (a.z.camera_rows + a.z.n_rests);
+  size_t rows = (size_t) a.n_cameras * max_jobs * a.z.camera_rows;
   size_t row = (size_t) PARTS * o->padded;
 
   c->cut (&o->matrices, (size_t) a.n_cameras * 2 * a.n_depths * row);
