@@ -31,7 +31,6 @@ typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
   gboolean is_alone, is_launched;
-  gboolean is_try; /* speculative: wide samples need the full product */
   /* max_jobs, in mapped memory, by the address of each processor */
   GstOctBscanReport *reports, *device_reports;
   Places places[N_PLANES];
@@ -55,8 +54,7 @@ struct _GstOctBscanDevice {
   gint n_flying;             /* atomic; batches between launch and finish */
   Slot *slots;
 
-  GMutex lock;               /* of the kernel and all below */
-  guint n_untried, patience; /* batches before the next try, and at first */
+  GMutex lock; /* of the kernel */
 };
 
 /* --- life ----------------------------------------------------------------- */
@@ -472,43 +470,6 @@ gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
   return status;
 }
 
-/* --- speculation ---------------------------------------------------------- */
-
-/* After a failed speculation this many batches go without, then twice as many:
- * 16-bit cameras seldom cause a second launch. */
-enum { FIRST_PATIENCE = 8, MOST_PATIENCE = 8192 };
-
-/* Samples near their background need half of the product
- * (ImkOctbscanJob.wide). Only the device sees whether they are. */
-static void
-begin_try (GstOctBscanDevice *self, Slot *slot)
-{
-  slot->is_try = FALSE;
-  if (imk_octbscan_has_history (&self->element->open.config))
-    return;
-  if (self->n_untried > 0) {
-    self->n_untried--;
-    return;
-  }
-  slot->is_try = TRUE;
-}
-
-/* Call when the batch is done. Returns: whether the speculation failed */
-static gboolean
-end_try (GstOctBscanDevice *self, const Slot *slot)
-{
-  gboolean is_wide = FALSE;
-
-  for (guint i = 0; slot->is_try && i < slot->n_jobs; i++)
-    is_wide |= slot->reports[i].is_wide != 0;
-  if (is_wide)
-    self->n_untried = self->patience =
-        CLAMP (2 * self->patience, FIRST_PATIENCE, MOST_PATIENCE);
-  else if (slot->is_try)
-    self->patience = 0;
-  return is_wide;
-}
-
 /* --- work ----------------------------------------------------------------- */
 
 /* Sets the job of B-scan @k of work item @i. */
@@ -533,7 +494,6 @@ set_job (GstOctBscanDevice *self, Slot *slot, guint i, guint k)
   slot->jobs[at] = gst_oct_bscan_work_job (self->element, w, k,
       w->source ? &images[IN] : NULL, images, report, IMK_LOCATION_HOST_MAPPED,
       &slot->tracks[at]);
-  slot->jobs[at].wide = slot->is_try ? &report->is_wide : NULL;
   slot->reports[at] = (GstOctBscanReport){0};
 }
 
@@ -561,25 +521,6 @@ follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
   return status;
 }
 
-/* Launches the jobs, then the downloads. */
-static ImkStatus
-run_uploaded (
-    GstOctBscanDevice *self, Slot *slot, gpointer down, ImkError *error)
-{
-  ImkStatus status = imk_octbscan_update (
-      self->kernel, &slot->works[0]->snapshot->config, error);
-
-  if (status == IMK_OK)
-    status = run_kernel (self, slot, error);
-  if (status == IMK_OK)
-    status = follow_stream (self, slot->computed, slot->stream, down, error);
-  for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
-    status = copy_blocks (self, slot, o, down, error);
-  if (status == IMK_OK)
-    status = self->device->event_record (slot->done, down, error);
-  return status;
-}
-
 static ImkStatus
 run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
@@ -591,7 +532,18 @@ run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
     status = copy_blocks (self, slot, IN, up, error);
   if (status == IMK_OK)
     status = follow_stream (self, slot->uploaded, up, slot->stream, error);
-  return status == IMK_OK ? run_uploaded (self, slot, down, error) : status;
+  if (status == IMK_OK)
+    status = imk_octbscan_update (
+        self->kernel, &slot->works[0]->snapshot->config, error);
+  if (status == IMK_OK)
+    status = run_kernel (self, slot, error);
+  if (status == IMK_OK)
+    status = follow_stream (self, slot->computed, slot->stream, down, error);
+  for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
+    status = copy_blocks (self, slot, o, down, error);
+  if (status == IMK_OK)
+    status = self->device->event_record (slot->done, down, error);
+  return status;
 }
 
 static ImkStatus
@@ -625,31 +577,11 @@ gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint number,
   if (status != IMK_OK)
     return status;
   g_mutex_lock (&self->lock);
-  begin_try (self, slot);
   status = run_batch (self, slot, error);
   g_mutex_unlock (&self->lock);
   slot->is_launched = status == IMK_OK;
   gst_imaging_context_pop (self->context);
   return status;
-}
-
-/* Waits for the batch; launches the full product if the speculation failed. */
-static ImkStatus
-wait_for_images (GstOctBscanDevice *self, Slot *slot, ImkError *error)
-{
-  ImkStatus status = wait_for (self, slot, error);
-  gboolean again;
-
-  if (status != IMK_OK || !slot->is_launched)
-    return status;
-  g_mutex_lock (&self->lock);
-  again = end_try (self, slot);
-  slot->is_try = FALSE;
-  if (again)
-    status = run_uploaded (self, slot, slot->stream, error);
-  g_mutex_unlock (&self->lock);
-  slot->is_launched = status == IMK_OK;
-  return again && status == IMK_OK ? wait_for (self, slot, error) : status;
 }
 
 static void
@@ -670,7 +602,7 @@ gst_oct_bscan_device_finish (
   gboolean is_current = status == IMK_OK;
 
   if (is_current)
-    status = wait_for_images (self, slot, error);
+    status = wait_for (self, slot, error);
   if (status == IMK_OK)
     take_reports (slot);
   status = unmap_all (slot, status, error);

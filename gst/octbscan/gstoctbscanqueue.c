@@ -4,17 +4,13 @@
 #include "gstoctbscancpu.h"
 #include "gstoctbscanoutput.h"
 
-/* How long a thread polls for the end of a launch in another thread. Waking up
- * from a wait takes longer. */
-#define POLL_US 200
-
 typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;
 
 /* B-scans that go through a device together. */
 typedef struct {
   GstOctBscanWork **works;
   guint n, n_bscans;
-  State state;      /* atomic */
+  State state;
   ImkStatus status; /* of a launch */
   ImkError error;
   gint64 launched; /* us */
@@ -65,18 +61,6 @@ batch_free (Batch *b)
     gst_oct_bscan_work_free (b->works[i]);
   g_free (b->works);
   g_free (b);
-}
-
-static void
-set_state (Batch *b, State state)
-{
-  g_atomic_int_set ((gint *) &b->state, (gint) state);
-}
-
-static State
-get_state (Batch *b)
-{
-  return (State) g_atomic_int_get ((gint *) &b->state);
 }
 
 /* --- assignment ----------------------------------------------------------- */
@@ -251,8 +235,8 @@ launch (GstOctBscanQueue *self, Member *m, Batch *b)
   b->status = m->device ? gst_oct_bscan_device_launch (
                               m->device, slot, b->works, b->n, &b->error)
                         : run_on_cpu (self, b, &b->error);
-  set_state (b, b->status == IMK_OK ? LAUNCHED : FAILED);
   g_mutex_lock (&self->lock);
+  b->state = b->status == IMK_OK ? LAUNCHED : FAILED;
   m->launching = FALSE;
   g_cond_signal (&m->changed);
 }
@@ -266,11 +250,9 @@ begin (GstOctBscanQueue *self, Member *m, Batch *b)
   gboolean is_idle = count_flying (self) == 0;
 
   m->launching = TRUE;
-  set_state (b, LAUNCHING);
+  b->state = LAUNCHING;
   g_queue_push_tail (&m->flying, b);
   if (is_idle) {
-    /* the thread wakes up during the launch */
-    g_cond_signal (&m->changed);
     launch (self, m, b);
   } else {
     m->handed = b;
@@ -320,7 +302,7 @@ separate_stuck (GstOctBscanQueue *self, Batch *b)
   b->n_bscans -= stuck->n_bscans;
   if (stuck->n > 0)
     GST_WARNING_OBJECT (self->element, "%u B-scans are lost", stuck->n_bscans);
-  set_state (stuck, DONE);
+  stuck->state = DONE;
   g_queue_insert_before (&self->order, g_queue_find (&self->order, b), stuck);
 }
 
@@ -336,7 +318,7 @@ drop_stuck (GstOctBscanQueue *self)
     b = l->data;
     separate_stuck (self, b);
     if (b->n == 0) {
-      set_state (b, DONE);
+      b->state = DONE;
       g_queue_delete_link (&self->again, l);
     }
   }
@@ -347,7 +329,7 @@ drop_stuck (GstOctBscanQueue *self)
     g_queue_push_tail (&self->order, b);
     self->n_taken += b->n_bscans;
     separate_stuck (self, b);
-    set_state (b, DONE);
+    b->state = DONE;
     g_cond_broadcast (&self->changed); /* there is room */
   }
 }
@@ -393,7 +375,7 @@ next_finished (GstOctBscanQueue *self)
 {
   Batch *b = g_queue_peek_head (&self->order);
 
-  return b && get_state (b) == DONE ? b : NULL;
+  return b && b->state == DONE ? b : NULL;
 }
 
 /* Pushes finished batches up to the first unfinished one. Only one thread does
@@ -438,7 +420,7 @@ drop_all (GstOctBscanQueue *self)
   self->is_over = TRUE;
   stop_flow (self, GST_FLOW_ERROR);
   while ((b = g_queue_pop_head (&self->again)))
-    set_state (b, DONE);
+    b->state = DONE;
   drop_works (self);
 }
 
@@ -503,7 +485,7 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
     g_mutex_unlock (&self->lock);
     gst_oct_bscan_post_error (self->element, &b->error);
     g_mutex_lock (&self->lock);
-    set_state (b, DONE);
+    b->state = DONE;
     return;
   }
   m->lost = TRUE;
@@ -511,7 +493,7 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
   self->error = b->error;
   for (guint i = 0; i < b->n; i++)
     gst_oct_bscan_work_renew (b->works[i]);
-  set_state (b, WAITING);
+  b->state = WAITING;
   g_queue_push_tail (&self->again, b); /* another member takes it */
   if (is_first && is_any_left (self)) {
     ImkError why = self->error;
@@ -536,16 +518,6 @@ measure (Member *m, const Batch *b)
   m->n_done += b->n_bscans;
 }
 
-/* Waits for the end of a launch. Call without the lock. */
-static void
-poll_launch (Batch *b)
-{
-  gint64 until = g_get_monotonic_time () + POLL_US;
-
-  while (get_state (b) == LAUNCHING && g_get_monotonic_time () < until)
-    g_thread_yield ();
-}
-
 static void
 end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint slot)
 {
@@ -564,7 +536,7 @@ end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint slot)
   g_queue_pop_head (&m->flying);
   if (b->status == IMK_OK) {
     measure (m, b);
-    set_state (b, DONE);
+    b->state = DONE;
   } else {
     fail (self, m, b);
   }
@@ -584,12 +556,7 @@ member_main (gpointer data)
 
   g_mutex_lock (&self->lock);
   while ((b = g_queue_peek_head (&m->flying)) || !self->quit) {
-    if (b && get_state (b) == LAUNCHING) {
-      g_mutex_unlock (&self->lock);
-      poll_launch (b);
-      g_mutex_lock (&self->lock);
-    }
-    if (!b || get_state (b) == LAUNCHING) {
+    if (!b || b->state == LAUNCHING) {
       g_cond_wait (&m->changed, &self->lock);
       continue;
     }

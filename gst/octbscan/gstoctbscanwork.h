@@ -31,7 +31,7 @@ struct _GstOctBscanSnapshot {
 
 /* What a kernel tells of a B-scan, see ImkOctbscanJob; 0 where it does not. */
 typedef struct {
-  guint32 is_wide, n_bad;
+  guint32 n_bad;
   gfloat ends[4];
   struct {
     gfloat place, weight, mean, shift;

@@ -14,7 +14,7 @@ typedef enum ImkBackend {
 } ImkBackend;
 
 /* Changes with every incompatible change of any backend table. */
-#define IMK_BACKEND_ABI 15
+#define IMK_BACKEND_ABI 16
 
 /* The first members of every backend table. */
 #define IMK_BACKEND_HEADER \

@@ -105,6 +105,25 @@ imk_octbscan_db (float intensity)
 #define IMK_OCTBSCAN_AUTO_WHITE 99.9
 #define IMK_OCTBSCAN_AUTO_LINEAR_WHITE 99.7
 
+IMK_OCTBSCAN_INLINE uint64_t
+imk_octbscan_rank (double percent, uint64_t n)
+{
+  return (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
+}
+
+/* The ranks of the same three among @n intensities, 1 at least. */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_ranks (int is_auto, double percent_min, double percent_max,
+    uint64_t n, uint64_t ranks[3])
+{
+  ranks[0] =
+      imk_octbscan_rank (is_auto ? IMK_OCTBSCAN_AUTO_BLACK : percent_min, n);
+  ranks[1] =
+      imk_octbscan_rank (is_auto ? IMK_OCTBSCAN_AUTO_WHITE : percent_max, n);
+  ranks[2] = imk_octbscan_rank (
+      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : percent_max, n);
+}
+
 /* The ends of an image from its own: @found are intensities of black, of white
  * and of white in linear images; they are @ends already, or become a part of
  * those before. */

@@ -85,6 +85,50 @@ imk_octbscan_top (const double *values, uint32_t n, uint32_t at)
                               : at;
 }
 
+/* Place and intensity of the brightest depth, @at, of an A-scan. */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_contour_top (
+    const float *intensities, uint32_t n, uint32_t at, double top[2])
+{
+  top[0] = at;
+  if (at > 0 && at + 1 < n)
+    top[0] += imk_octbscan_parabola (
+        intensities[at - 1], intensities[at], intensities[at + 1]);
+  top[1] = intensities[at];
+}
+
+/* Place and weight of a B-scan by CONTOUR. @sum: of the places of @n A-scans,
+ * each times its intensity; @weights: of these; @mean: of the profile */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_contour (double sum, double weights, uint32_t n, double mean,
+    double *place, double *weight)
+{
+  *place = weights > 0 ? sum / weights : 0;
+  *weight = mean > 0 ? weights / n / mean : 0;
+}
+
+/* The same by RPE. @at: where the profile is largest */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_rpe (const double *profile, uint32_t n, uint32_t at, double mean,
+    double *place, double *weight)
+{
+  *place = imk_octbscan_top (profile, n, at);
+  *weight = mean > 0 ? profile[at] / mean : 0;
+}
+
+/* The same by XCORR, of correlations at -@reach to @reach; none leaves both as
+ * they are. @at: where they are largest */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_xcorr (const double *correlations, int32_t reach, uint32_t at,
+    double *place, double *weight)
+{
+  if (!(correlations[at] > 0))
+    return;
+  *place =
+      imk_octbscan_top (correlations, 2 * (uint32_t) reach + 1, at) - reach;
+  *weight = correlations[at];
+}
+
 /* The lock of a configuration, before it holds. */
 IMK_OCTBSCAN_INLINE ImkOctbscanLock
 imk_octbscan_lock (const ImkOctbscanConfig *c)
@@ -185,4 +229,14 @@ imk_octbscan_motion (ImkOctbscanTrack *track, uint32_t n_mean,
   m.shift = is_found ? (int32_t) floor (m.mean - m.place + 0.5) : 0;
   m.fraction = is_found ? m.mean - m.place - m.shift : 0;
   return m;
+}
+
+/* As ImkOctbscanJob.track gets it. */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_tell_motion (const ImkOctbscanMotion *m, float track[4])
+{
+  track[0] = (float) m->place;
+  track[1] = (float) m->weight;
+  track[2] = (float) m->mean;
+  track[3] = (float) m->shift;
 }

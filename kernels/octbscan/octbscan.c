@@ -498,10 +498,6 @@ check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
   if (job->backward && !c->bidirectional)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "A B-scan has the flag backward, but bidirectional is false.");
-  if (job->wide && imk_octbscan_has_history (c))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "A B-scan that others depend on cannot be given again: wide is for "
-        "those without a history.");
   if (job->in || !c->averages_bscans)
     status = imk_image_check (
         job->in, "input", c->type, 1, c->width, c->height, s->on_device, error);

@@ -373,18 +373,11 @@ typedef struct ImkOctbscanConfig {
  *   wide
  * @enface: f32, n_ascans x 1, or NULL: the projection of each A-scan's I
  * @track: f32, 4 x 1, or NULL: L_b, w_b, mu and the shift, 0 without tracking
- * @ends: NULL; or 4 floats, in memory like the words below: dB of black and
- * white and intensity of black and white of db and linear, where there are any
- * @wide: NULL; or a word of page-locked memory, as the device reaches it, with
- * 0 in it: then the strategy OPERATOR on a device may take for granted that no
- * integer sample is more than 2048 away from the background, of which m_c is
- * rounded to the nearest integer. That is a third less work, to the same
- * accuracy. Where one is further away 1 is written there, and what has been
- * made of this B-scan is of no use: the caller gives the job again with NULL.
- * It is used only if every job of the call has one. Set none with
- * imk_octbscan_has_history
- * @n_bad: NULL; or such a word, which gets the number of A-scans that the
- * B-scan does not have because a sample is not a number, see
+ * @ends: NULL; or 4 floats of page-locked memory, as the device reaches it: dB
+ * of black and white and intensity of black and white of db and linear, where
+ * there are any
+ * @n_bad: NULL; or a word, in memory like @ends, which gets the number of
+ * A-scans that the B-scan does not have because a sample is not a number, see
  * imk_octbscan_process. It stays as it is for integers
  *
  * Images are as the orientation says, see imk_octbscan_size. With
@@ -399,7 +392,7 @@ typedef struct ImkOctbscanJob {
   ImkImage *enface;
   ImkImage *track;
   bool backward, db_is_linear;
-  uint32_t *wide, *n_bad;
+  uint32_t *n_bad;
   float *ends;
 } ImkOctbscanJob;
 

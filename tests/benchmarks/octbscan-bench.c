@@ -298,7 +298,6 @@ cpu_case (uint32_t width, uint32_t upsample, uint32_t scale,
 typedef struct Slot {
   ImkOctbscan *kernel;
   void *stream, *host_in, *host_out, *device_in, *device_out, *mapped;
-  uint32_t *words, *device_words; /* for what is wide, a job each */
   ImkImage *images;
   ImkOctbscanJob *jobs;
 } Slot;
@@ -308,7 +307,6 @@ typedef struct Gpu {
   ImkOctbscan *kernel;
   uint32_t n_jobs;
   size_t in_size, out_size; /* bytes of a B-scan */
-  bool tries; /* jobs have words for what is wide; nothing here is */
   Slot slots[N_SLOTS];
 } Gpu;
 
@@ -318,17 +316,12 @@ slot_open (Gpu *g, Slot *s, const ImkOctbscanConfig *c)
   const ImkDevice *d = g->device;
   size_t in = g->in_size * g->n_jobs, out = g->out_size * g->n_jobs;
   uint32_t width, height;
-  void *words;
   ImkError error;
 
   imk_octbscan_size (c, &width, &height);
   bench_ok (d->stream_new (&s->stream, &error), &error);
   bench_ok (d->alloc_pinned (in, &s->host_in, &s->mapped, &error), &error);
   bench_ok (d->alloc_pinned (out, &s->host_out, &s->mapped, &error), &error);
-  bench_ok (d->alloc_pinned (g->n_jobs * sizeof (uint32_t), &words,
-                (void **) &s->device_words, &error),
-      &error);
-  s->words = memset (words, 0, g->n_jobs * sizeof (uint32_t));
   bench_ok (d->alloc_device (in, &s->device_in, &error), &error);
   bench_ok (d->alloc_device (out, &s->device_out, &error), &error);
   for (size_t i = 0; i < in / 2; i++)
@@ -346,19 +339,14 @@ slot_open (Gpu *g, Slot *s, const ImkOctbscanConfig *c)
     image[1] = image_of ((uint8_t *) s->device_out + i * g->out_size, width,
         height, IMK_TYPE_U8);
     image[0].location = image[1].location = IMK_LOCATION_DEVICE;
-    s->jobs[i] = (ImkOctbscanJob){
-        &image[0], 0, &image[1], .wide = g->tries ? s->device_words + i : NULL};
+    s->jobs[i] = (ImkOctbscanJob){&image[0], 0, &image[1]};
   }
 }
 
 static void
 slot_close (Gpu *g, Slot *s)
 {
-  for (uint32_t i = 0; i < g->n_jobs; i++)
-    if (s->words[i])
-      bench_fail ("B-scan %u is wide.", i);
   g->device->stream_free (s->stream);
-  g->device->free_pinned (s->words);
   g->device->free_pinned (s->host_in);
   g->device->free_pinned (s->host_out);
   g->device->free_device (s->device_in);
@@ -437,12 +425,12 @@ stream_run (void *data, uint32_t turn)
 
 static void
 gpu_open (Gpu *g, const ImkDevice *device, const ImkOctbscanConfig *config,
-    uint32_t n_jobs, bool tries, int n_slots)
+    uint32_t n_jobs, int n_slots)
 {
   ImkOctbscanConfig c = *config;
   ImkError error;
 
-  *g = (Gpu){.device = device, .n_jobs = n_jobs, .tries = tries};
+  *g = (Gpu){.device = device, .n_jobs = n_jobs};
   c.max_jobs = n_jobs;
   bench_ok (
       imk_octbscan_new (IMK_BACKEND_CUDA, &c, &g->kernel, &error), &error);
@@ -464,10 +452,9 @@ static void
 gpu_case (const ImkDevice *device, uint32_t scale, uint32_t n_jobs)
 {
   ImkOctbscanConfig c = config_of (832, 4096, scale, 0);
-  Gpu g, all_bits;
+  Gpu g;
   const BenchEntry entries[] = {
       {"cuda", "resident", resident_run, &g},
-      {"cuda", "resident-16-bits", resident_run, &all_bits},
       {"cuda", "host-to-host", latency_run, &g},
       {"cuda", "streamed", stream_run, &g},
   };
@@ -476,14 +463,12 @@ gpu_case (const ImkDevice *device, uint32_t scale, uint32_t n_jobs)
   snprintf (name, sizeof (name), "832-to-%u-bscans-%u", 4096 * scale, n_jobs);
   if (!bench_wants (name))
     return;
-  gpu_open (&g, device, &c, n_jobs, true, N_SLOTS);
-  gpu_open (&all_bits, device, &c, n_jobs, false, 1);
-  bench_case (name, entries, 4);
-  for (int i = 0; i < 4; i++)
+  gpu_open (&g, device, &c, n_jobs, N_SLOTS);
+  bench_case (name, entries, 3);
+  for (int i = 0; i < 3; i++)
     print_rate (name, entries[i].who,
-        (double) LINES * n_jobs * (i == 3 ? N_TURNS * N_SLOTS : 1));
+        (double) LINES * n_jobs * (i == 2 ? N_TURNS * N_SLOTS : 1));
   gpu_close (&g, N_SLOTS);
-  gpu_close (&all_bits, 1);
 }
 
 /* The two strategies, resident. @depths: that the crop leaves, 0 for all */
@@ -506,9 +491,9 @@ strategy_case (const ImkDevice *device, uint32_t width, uint32_t upsample,
   if (!bench_wants (name))
     return;
   c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
-  gpu_open (&matrix, device, &c, n_jobs, true, 1);
+  gpu_open (&matrix, device, &c, n_jobs, 1);
   c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
-  gpu_open (&fft, device, &c, n_jobs, true, 1);
+  gpu_open (&fft, device, &c, n_jobs, 1);
   run_entries (name, entries, 2, (double) LINES * n_jobs);
   gpu_close (&matrix, 1);
   gpu_close (&fft, 1);
@@ -538,7 +523,7 @@ feature_case (
   snprintf (name, sizeof (name), "832-to-16384-bscans-32-%s", feature);
   if (!bench_wants (name))
     return;
-  gpu_open (&g, device, c, 32, !imk_octbscan_has_history (c), 1);
+  gpu_open (&g, device, c, 32, 1);
   run_entries (name, &entry, 1, 32 * LINES);
   gpu_close (&g, 1);
 }

@@ -12,7 +12,6 @@ typedef struct Way {
   const char *name;
   ImkBackend backend;
   ImkOctbscanStrategy strategy;
-  bool tries; /* as if no sample were far from its background */
 } Way;
 
 /* Up to the one without a name. */

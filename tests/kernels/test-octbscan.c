@@ -19,8 +19,6 @@ enum { MAX_SAMPLES = 1024 };
 
 static const Way cuda_ways[] = {
     {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
-    {"cuda operator, tried", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR,
-        true},
     {"cuda fft", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_FFT},
     {NULL},
 };
@@ -80,49 +78,38 @@ result_new (const ImkOctbscanConfig *c, ImkType type, uint32_t padding)
   };
 }
 
-/* @tries: with a word for what is wide, and again when it is.
- * Returns: was it? */
-static bool
-run_on_device (
-    ImkOctbscan *s, const TestImage *in, uint32_t first, bool tries, Result *r)
+static void
+run_on_device (ImkOctbscan *s, const TestImage *in, uint32_t first, Result *r)
 {
   test_auto (ImkImage) from = test_to_device (in), db = test_to_device (&r->db);
   test_auto (ImkImage) linear = test_to_device (&r->linear);
   test_auto (ImkImage) complex = test_to_device (&r->complex);
-  test_auto (TestImage) said = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
+  test_auto (TestImage) said = test_image_new (IMK_TYPE_F32, 5, 1, 1, 0);
   test_auto (TestMapped) word = {0};
   ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
-  uint32_t wide = 0;
 
-  memset (said.image.data, 0, 2 * sizeof (wide));
+  memset (said.image.data, 0, sizeof (*job.n_bad));
   word = test_to_mapped (&said);
-  job.wide = tries ? word.image.data : NULL;
-  job.n_bad = (uint32_t *) word.image.data + 1;
-  job.ends = (float *) word.image.data + 2;
+  job.n_bad = word.image.data;
+  job.ends = (float *) word.image.data + 1;
   test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
   test_from_mapped (&word, &said);
-  memcpy (&wide, said.image.data, sizeof (wide));
-  memcpy (&r->n_bad, (uint32_t *) said.image.data + 1, sizeof (r->n_bad));
-  memcpy (r->ends, (float *) said.image.data + 2, sizeof (r->ends));
-  job.wide = NULL;
-  if (wide)
-    test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
+  memcpy (&r->n_bad, said.image.data, sizeof (r->n_bad));
+  memcpy (r->ends, (float *) said.image.data + 1, sizeof (r->ends));
   test_from_device (&db, &r->db);
   test_from_device (&linear, &r->linear);
   test_from_device (&complex, &r->complex);
-  return wide != 0;
 }
 
 static void
-run_kernel (const Way *way, ImkOctbscan *s, const ImkOctbscanConfig *config,
-    const TestImage *in, uint32_t first_camera, Result *r)
+run_kernel (const Way *way, ImkOctbscan *s, const TestImage *in,
+    uint32_t first_camera, Result *r)
 {
   const ImkOctbscanJob job = {&in->image, first_camera, &r->db.image,
       &r->linear.image, &r->complex.image, .n_bad = &r->n_bad, .ends = r->ends};
 
   if (way->backend == IMK_BACKEND_CUDA)
-    run_on_device (s, in, first_camera,
-        way->tries && !imk_octbscan_has_history (config), r);
+    run_on_device (s, in, first_camera, r);
   else
     test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
 }
@@ -137,7 +124,7 @@ run (const Way *way, const ImkOctbscanConfig *config, const TestImage *in,
 
   c.strategy = way->strategy;
   test_ok (imk_octbscan_new (way->backend, &c, &s, test_new_error ()));
-  run_kernel (way, s, &c, in, first_camera, &r);
+  run_kernel (way, s, in, first_camera, &r);
   imk_octbscan_free (s);
   test_image_check_canaries (&r.db, way->name);
   test_image_check_canaries (&r.linear, way->name);
@@ -618,86 +605,6 @@ TEST_BACKENDS (
   }
 }
 
-/* A sample that is 2048 away from a background of whole counts is near enough,
- * one more is not: neither of other types, nor along the spectrum. */
-static void
-check_wide (
-    ImkType type, ImkOctbscanBackground mode, double away, bool expected)
-{
-  ImkOctbscanConfig c = base_config (40, 5);
-  test_autoptr (ImkOctbscan) s = NULL;
-  test_auto (TestImage) in;
-  test_auto (Result) r;
-  bool wide;
-
-  for (uint32_t i = 0; i < 40; i++)
-    pedestal[i] = 3000.3;
-  c.type = type;
-  c.background_mode = mode;
-  c.background = pedestal;
-  c.background_reach = 1;
-  c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
-  in = spectra (&c, 3000, 0);
-  for (uint32_t i = 0; i < 40 * 5; i++)
-    set_sample (&in, i % 40, i / 40, 3000 + i % 7);
-  set_sample (&in, 17, 3, 3000 + away);
-  r = result_new (&c, IMK_TYPE_F32, 0);
-  test_ok (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, test_new_error ()));
-  wide = run_on_device (s, &in, 0, true, &r);
-  test_check (wide == expected, "%s, background %d, %g away: %s wide",
-      imk_type_name (type), mode, away, wide ? "is" : "is not");
-}
-
-static bool
-is_mock (void)
-{
-  const ImkDevice *device;
-  ImkDeviceInfo info;
-
-  test_ok (imk_device_get (&device, test_new_error ()));
-  test_ok (device->info (0, &info, test_new_error ()));
-  return strncmp (info.name, "Mock", 4) == 0;
-}
-
-TEST (test_what_is_wide, "samples far from the background are wide")
-{
-  test_need_cuda ();
-  if (is_mock ())
-    test_skip ("the mock knows of the mean of one camera alone");
-  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_FILE, 2048, false);
-  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_FILE, -2048, false);
-  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_FILE, 2049, true);
-  check_wide (IMK_TYPE_I16, IMK_OCTBSCAN_BACKGROUND_FILE, -2049, true);
-  check_wide (IMK_TYPE_I16, IMK_OCTBSCAN_BACKGROUND_MEAN, 2000, false);
-  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_MEAN, 9000, true);
-  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_NONE, 0, true);
-  check_wide (IMK_TYPE_F32, IMK_OCTBSCAN_BACKGROUND_FILE, 9000, false);
-  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_ROLLING, 9000, false);
-}
-
-/* Of the same B-scan both products make the same bytes, so that it does not
- * matter which one a B-scan got; whatever others went with it. */
-TEST (test_both_products_are_the_same, "both products are the same")
-{
-  const Way *operator= & cuda_ways[0], *tried = &cuda_ways[1];
-
-  test_need_cuda ();
-  for (uint32_t height = 4; height <= (test_is_short () ? 256 : 16384);
-       height *= 4) {
-    ImkOctbscanConfig c = range_config (832, height);
-    test_auto (TestImage) in = spectra (&c, 1200, 150);
-    test_auto (Result) one = {0}, other = {0};
-    char what[64];
-
-    c.upsample = 4096;
-    c.scale = 4;
-    one = run (operator, & c, &in, 0, IMK_TYPE_U8);
-    other = run (tried, &c, &in, 0, IMK_TYPE_U8);
-    snprintf (what, sizeof (what), "%u lines", height);
-    check_same (&one, &other, what);
-  }
-}
-
 /* --- closed forms --------------------------------------------------------- */
 
 /* A fringe of amplitude A at depth bin q, on pixels that are linear in k and
@@ -927,7 +834,7 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
     test_check (fabs (nm[i] - given) < 1e-9 * given, "end %d: %g, not %g nm", i,
         nm[i], given);
   }
-  run_kernel (&cpu_ways[0], kernel, c, &in, 0, &r);
+  run_kernel (&cpu_ways[0], kernel, &in, 0, &r);
   for (uint32_t q = 1; q + 1 < imk_octbscan_n_depths (c); q++)
     if (hypot (complex_row (&r, 0)[2 * q], complex_row (&r, 0)[2 * q + 1]) >
         hypot (
@@ -1085,7 +992,7 @@ check_live_image (Live *l, const double *now, const char *when)
   c.live_dispersion = NULL;
   for (int k = 0; k < 4; k++)
     l->own[k / 2][2 + k % 2] = now[k];
-  run_kernel (l->way, l->kernel, &l->config, &l->in, 1, &l->live);
+  run_kernel (l->way, l->kernel, &l->in, 1, &l->live);
   fixed = run (l->way, &c, &l->in, 1, IMK_TYPE_F32);
   for (uint32_t i = 0; i < fixed.complex.image.width * 9; i++) {
     const float *a = at (&l->live.complex, i % fixed.complex.image.width,
@@ -1158,6 +1065,66 @@ TEST (test_live_dispersion_after_a_failure,
     }
   }
   test_check (n_failures > 0, "nothing could fail");
+}
+
+static bool
+is_mock (void)
+{
+  const ImkDevice *device;
+  ImkDeviceInfo info;
+
+  test_ok (imk_device_get (&device, test_new_error ()));
+  test_ok (device->info (0, &info, test_new_error ()));
+  return strncmp (info.name, "Mock", 4) == 0;
+}
+
+/* An object, and a B-scan of images on the device. Returns: the first failure
+ */
+static ImkStatus
+run_once (const ImkOctbscanConfig *c, const ImkImage *in, ImkImage *complex,
+    ImkError *error)
+{
+  const ImkOctbscanJob job = {.in = in, .complex = complex};
+  test_autoptr (ImkOctbscan) s = NULL;
+  ImkStatus status = imk_octbscan_new (IMK_BACKEND_CUDA, c, &s, error);
+
+  return status == IMK_OK ? imk_octbscan_process (s, &job, 1, NULL, error)
+                          : status;
+}
+
+TEST (test_cuda_failures,
+    "cuda: every call may fail and says so, those of cuBLAS and cuFFT, too")
+{
+  test_need_cuda ();
+  if (is_mock ())
+    test_skip ("the mock has neither cuBLAS nor cuFFT");
+  for (const Way *w = cuda_ways; w->name; w++) {
+    const char *library =
+        w->strategy == IMK_OCTBSCAN_STRATEGY_FFT ? "cuFFT says" : "cuBLAS says";
+    ImkOctbscanConfig c = base_config (40, 5);
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
+    test_auto (Result) r = result_new (&c, IMK_TYPE_F32, 0);
+    test_auto (ImkImage) from = test_to_device (&in);
+    test_auto (ImkImage) complex = test_to_device (&r.complex);
+    unsigned long n_calls, nth = 0, n_of_library = 0;
+
+    c.strategy = w->strategy;
+    do {
+      ImkError error = {0};
+      ImkStatus status;
+
+      imk_inject_failure (++nth, false);
+      status = run_once (&c, &from, &complex, &error);
+      n_calls = imk_inject_failure (0, false);
+      test_check (n_calls < nth || (status != IMK_OK && error.message[0]),
+          "%s: call %lu failed, the status is %d, the message \"%s\"", w->name,
+          nth, status, error.message);
+      test_check (nth < 300, "after %lu calls no end of failing", nth);
+      n_of_library += strncmp (error.message, library, strlen (library)) == 0;
+    } while (n_calls >= nth);
+    test_check (n_of_library > 3, "%s: \"%s\" %lu times", w->name, library,
+        n_of_library);
+  }
 }
 
 TEST_BACKENDS (test_live_dispersion, "a live dispersion is that of the cameras",

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "octbscan/octbscan-backend.h"
 
-#include <math.h>
-
 #include "mock-object.h"
 
 enum {
-  WIDE = 5,
-  N_BAD,
-  ENDS /* the places of their words among the outputs */
+  N_IMAGES = 5,
+  N_BAD = N_IMAGES, /* the places of their words among the outputs */
+  ENDS
 };
 
 static ImkStatus
@@ -35,48 +33,6 @@ update (void *state, const ImkOctbscanParams *params, ImkError *error)
   return mock_object_update (state, params, sizeof (*params), error);
 }
 
-/* As the card does for one camera: is a sample further than 2048 from the mean
- * of its column? */
-static bool
-is_wide (const ImkImage *in)
-{
-  for (uint32_t x = 0; in->type == IMK_TYPE_U16 && x < in->width; x++) {
-    const uint8_t *column = (const uint8_t *) in->data + 2 * x;
-    uint16_t v, least = UINT16_MAX, most = 0;
-    double sum = 0;
-
-    for (uint32_t y = 0; y < in->height; y++) {
-      memcpy (&v, column + y * in->stride, sizeof (v));
-      least = v < least ? v : least;
-      most = v > most ? v : most;
-      sum += v;
-    }
-    sum = rint (sum / in->height);
-    if (most - sum > 2048 || sum - least > 2048)
-      return true;
-  }
-  return false;
-}
-
-static void
-spoil (const ImkImage *image)
-{
-  for (uint32_t y = 0; image && y < image->height; y++)
-    memset ((uint8_t *) image->data + y * image->stride, 0xaa,
-        image->width * imk_type_size (image->type));
-}
-
-/* What was made in vain is of no use to anyone. */
-static void
-try_in_vain (const ImkOctbscanJob *bscan)
-{
-  const uint32_t yes = 1;
-
-  memcpy (bscan->wide, &yes, sizeof (yes));
-  spoil (bscan->db);
-  spoil (bscan->linear);
-}
-
 static ImkStatus
 run (MockObjectJob *job, ImkError *error)
 {
@@ -88,11 +44,9 @@ run (MockObjectJob *job, ImkError *error)
 
   if (bscan->in)
     bscan->in = &job->in[0];
-  for (int i = 0; i < WIDE; i++)
+  for (int i = 0; i < N_IMAGES; i++)
     if (*images[i])
       *images[i] = &job->out[i];
-  if (bscan->wide)
-    bscan->wide = job->out[WIDE].data;
   if (bscan->ends)
     bscan->ends = job->out[ENDS].data;
   if (bscan->n_bad)
@@ -101,8 +55,6 @@ run (MockObjectJob *job, ImkError *error)
     status = imk_octbscan_cpu.update (state, job->params, error);
   if (status == IMK_OK)
     status = imk_octbscan_cpu.process (state, bscan, 1, NULL, error);
-  if (status == IMK_OK && bscan->wide && is_wide (bscan->in))
-    try_in_vain (bscan);
   return status;
 }
 
@@ -115,8 +67,6 @@ process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream,
 
   for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
     const ImkOctbscanJob *j = &jobs[i];
-    const ImkImage wide = {j->wide, sizeof (*j->wide), 1, 1, 1, IMK_TYPE_F32,
-        IMK_LOCATION_HOST_MAPPED};
     const ImkImage n_bad = {j->n_bad, sizeof (*j->n_bad), 1, 1, 1, IMK_TYPE_F32,
         IMK_LOCATION_HOST_MAPPED};
     const ImkImage ends = {j->ends, 4 * sizeof (*j->ends), 4, 1, 1,
@@ -125,8 +75,7 @@ process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream,
         .run = run,
         .in = {j->in},
         .out = {j->db, j->linear, j->complex, j->enface, j->track,
-            j->wide ? &wide : NULL, j->n_bad ? &n_bad : NULL,
-            j->ends ? &ends : NULL},
+            j->n_bad ? &n_bad : NULL, j->ends ? &ends : NULL},
         .call = j,
         .call_size = sizeof (*j),
         .takes_params = true,

@@ -4,6 +4,7 @@
  * time: amplitudes, one transform of both sides, the transform of their product
  * back, and a block a patch for the rest. The usual plans keep the amplitudes
  * of lines that the next row has as well. */
+#include "core/cuda/cuda-launch.h"
 #include "insarxcorr/cuda/insarxcorr-compat-registers.cuh"
 #include "insarxcorr/cuda/insarxcorr-cuda-memory.cuh"
 #include "insarxcorr/cuda/insarxcorr-cuda-peak.cuh"
@@ -18,18 +19,6 @@ enum {
 
 /* ------------------------------------------------------------------------
  * Launches. */
-
-static cudaLaunchConfig_t
-grid (dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream)
-{
-  cudaLaunchConfig_t launch = {};
-
-  launch.gridDim = blocks;
-  launch.blockDim = threads;
-  launch.dynamicSmemBytes = shared;
-  launch.stream = stream;
-  return launch;
-}
 
 /* All that there is, whatever @size: another object, with patches of another
  * size, may set the same of the same kernel before this one launches it. None
@@ -60,7 +49,7 @@ launch_transform (const Fft &f, uint32_t n_lines, uint32_t n, const Job &job,
   const dim3 block = block_for (f.n);
   const size_t shared = shared_for (f.n, 2);
   cudaLaunchConfig_t launch =
-      grid (dim3 (imk_div_up (n_lines, block.y), n), block, shared, stream);
+      grid (dim3 (imk_div_up (n_lines, block.y), n), block, stream, shared);
   ImkStatus status =
       allow_shared (transform<backward, columns, Job>, shared, error);
 
@@ -110,7 +99,7 @@ launch_usual_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
     using L = Lines<length.value>;
     cudaLaunchConfig_t launch =
         grid (dim3 (imk_div_up (s->n_fresh, L::COUNT), n, N_SIDES),
-            dim3 (L::THREADS), 0, stream);
+            dim3 (L::THREADS), stream);
 
     return IMK_CUDA_LAUNCH (
         error, launch, (detect_usual_lines<type, length.value>), s->lines, a);
@@ -125,7 +114,7 @@ launch_usual_lines (const Cuda *s, const Arguments &a, uint32_t n,
     using L = Lines<length.value>;
     cudaLaunchConfig_t launch =
         grid (dim3 (a.fine.fft_height / 4 * 3 / L::COUNT, n), dim3 (L::THREADS),
-            0, stream);
+            stream);
 
     return IMK_CUDA_LAUNCH (
         error, launch, transform_usual_lines<length.value>, s->lag_lines, a);
@@ -140,7 +129,7 @@ launch_usual_columns (const Cuda *s, const Arguments &a, uint32_t n,
     using C = ColumnsOf<length.value>;
     cudaLaunchConfig_t launch =
         grid (dim3 (imk_div_up (a.fine.fft_width / 2 + 1, C::COUNT), n),
-            dim3 (C::THREADS), 0, stream);
+            dim3 (C::THREADS), stream);
 
     return IMK_CUDA_LAUNCH (error, launch,
         correlate_usual_columns<length.value>, s->lag_columns, a);
@@ -154,7 +143,7 @@ launch_usual_lags (const Cuda *s, const Arguments &a, uint32_t n,
   return launch_for (a.fine.fft_width, [&] (auto length) {
     using L = Lines<length.value>;
     cudaLaunchConfig_t launch = grid (
-        dim3 (a.fine.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), 0, stream);
+        dim3 (a.fine.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), stream);
 
     return IMK_CUDA_LAUNCH (
         error, launch, make_usual_lags<length.value>, s->lag_lines, a);
@@ -170,7 +159,7 @@ launch_compat_lines (const Cuda *s, const Arguments &a, uint32_t n,
   const size_t shared = shared_for (s->lines.n, a.fine.interp_x > 2 ? 3 : 2);
   cudaLaunchConfig_t launch =
       grid (dim3 (imk_div_up (a.fine.height[0], block.y), n, N_SIDES), block,
-          shared, stream);
+          stream, shared);
   ImkStatus status = allow_shared (detect_lines<type>, shared, error);
 
   if (status == IMK_OK)
@@ -214,10 +203,10 @@ launch_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
     cudaStream_t stream, ImkError *error)
 {
   const uint32_t height = max (a.fine.height[0], a.fine.height[1]);
-  cudaLaunchConfig_t one_each = grid (dim3 (n), dim3 (BLOCK), 0, stream);
+  cudaLaunchConfig_t one_each = grid (dim3 (n), dim3 (BLOCK), stream);
   cudaLaunchConfig_t lines =
       grid (dim3 (imk_div_up (height, BLOCK / WARP), n, N_SIDES), dim3 (BLOCK),
-          0, stream);
+          stream);
   ImkStatus status;
 
   if (s->is_usual) {
@@ -291,9 +280,9 @@ launch_normalisation (const Cuda *s, const Arguments &a, uint32_t n,
   const size_t shared = f.width[1] * sizeof (double2);
   cudaLaunchConfig_t sums = grid (
       dim3 (imk_div_up (f.width[1], BLOCK), imk_div_up (f.n_lags_y, STRIP), n),
-      dim3 (BLOCK), 0, stream);
+      dim3 (BLOCK), stream);
   cudaLaunchConfig_t lines =
-      grid (dim3 (NORMALISE_BLOCKS, n), dim3 (BLOCK), shared, stream);
+      grid (dim3 (NORMALISE_BLOCKS, n), dim3 (BLOCK), stream, shared);
   ImkStatus status = IMK_CUDA_LAUNCH (error, sums, sum_columns, a);
 
   if (status == IMK_OK)
@@ -310,7 +299,7 @@ launch_surface (const Cuda *s, const Arguments &a, uint32_t n,
   const ImkInsarxcorrConfig *c = &s->plan->config;
   const uint32_t n_lags = a.fine.n_lags_x * a.fine.n_lags_y;
   cudaLaunchConfig_t time =
-      grid (dim3 (imk_div_up (n_lags, BLOCK), n), dim3 (BLOCK), 0, stream);
+      grid (dim3 (imk_div_up (n_lags, BLOCK), n), dim3 (BLOCK), stream);
   ImkStatus status;
 
   if (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ)
@@ -343,9 +332,9 @@ launch_lags (const Cuda *s, const Arguments &a, uint32_t n, cudaStream_t stream,
   const ImkInsarxcorrConfig *c = &s->plan->config;
   cudaLaunchConfig_t lines =
       grid (dim3 (imk_div_up (a.fine.n_lags_y, BLOCK / WARP), n), dim3 (BLOCK),
-          0, stream);
+          stream);
   cudaLaunchConfig_t parts =
-      grid (dim3 (CORRELATION_PARTS, n), dim3 (BLOCK), 0, stream);
+      grid (dim3 (CORRELATION_PARTS, n), dim3 (BLOCK), stream);
   ImkStatus status = s->is_usual ? launch_usual_surface (s, a, n, stream, error)
                                  : launch_surface (s, a, n, stream, error);
 
@@ -451,7 +440,7 @@ launch_patches (const Cuda *s, const Arguments &a, uint32_t n_measured,
 {
   const size_t rows =
       (size_t) WINDOW * WINDOW * s->plan->config.interp * sizeof (double);
-  cudaLaunchConfig_t peaks = grid (dim3 (n), dim3 (BLOCK), rows, stream);
+  cudaLaunchConfig_t peaks = grid (dim3 (n), dim3 (BLOCK), stream, rows);
   ImkStatus status = IMK_OK;
 
   if (n_measured)

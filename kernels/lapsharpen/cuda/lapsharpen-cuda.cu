@@ -384,12 +384,10 @@ launch_any (const ImkLapsharpenRule *rule, const ImkImage *in,
 {
   const auto kernel =
       in->type == IMK_TYPE_U8 ? sharpen_any<uint8_t> : sharpen_any<uint16_t>;
-  cudaLaunchConfig_t launch = {};
+  cudaLaunchConfig_t launch = grid (dim3 (imk_div_up (rule->width, WARP),
+                                        imk_div_up (rule->height, ANY_ROWS)),
+      dim3 (WARP, ANY_WARPS), stream);
 
-  launch.blockDim = dim3 (WARP, ANY_WARPS);
-  launch.gridDim = dim3 (
-      imk_div_up (rule->width, WARP), imk_div_up (rule->height, ANY_ROWS));
-  launch.stream = stream;
   return IMK_CUDA_LAUNCH (
       error, launch, kernel, *rule, pixels_of (in), pixels_of (out), low, sums);
 }

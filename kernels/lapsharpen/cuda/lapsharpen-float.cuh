@@ -163,14 +163,10 @@ static ImkStatus
 floats_measure (Floats *self, const ImkLapsharpenRule *rule, bool noise,
     cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t launch = {};
-  ImkStatus status;
-
-  launch.blockDim = dim3 (WARP);
-  launch.gridDim = dim3 (rule->height);
-  launch.stream = stream;
-  status = IMK_CUDA_LAUNCH (error, launch, measure_floats, *rule,
+  cudaLaunchConfig_t launch = grid (dim3 (rule->height), dim3 (WARP), stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, launch, measure_floats, *rule,
       self->plan.frame, noise, self->rows);
+
   return status != IMK_OK
              ? status
              : IMK_CUDA (error, cudaMemcpyAsync (self->host_rows, self->rows,

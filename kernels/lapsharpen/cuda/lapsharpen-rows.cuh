@@ -4,6 +4,7 @@
  * from the threads beside it. */
 #pragma once
 
+#include "core/cuda/cuda-launch.h"
 #include "lapsharpen/lapsharpen-sample.h"
 
 enum {
@@ -355,14 +356,10 @@ is_large (const Frame *f)
 static inline cudaLaunchConfig_t
 get_rows_launch (const Frame *f, int n_rows, cudaStream_t stream)
 {
-  cudaLaunchConfig_t launch = {};
-
-  launch.blockDim = dim3 (WARP, BLOCK_WARPS);
-  launch.gridDim =
+  return grid (
       dim3 (imk_div_up ((uint32_t) f->row_size, WARP * THREAD_BYTES),
-          imk_div_up ((uint32_t) f->height, BLOCK_WARPS * (uint32_t) n_rows));
-  launch.stream = stream;
-  return launch;
+          imk_div_up ((uint32_t) f->height, BLOCK_WARPS * (uint32_t) n_rows)),
+      dim3 (WARP, BLOCK_WARPS), stream);
 }
 
 /* Sets @mask[i] to the bits of word i that belong to the channels of @channels.

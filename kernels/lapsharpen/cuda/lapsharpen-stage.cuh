@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/cuda-launch.h"
 #include "lapsharpen/cuda/lapsharpen-samples.cuh"
 #include "lapsharpen/lapsharpen-stage.h"
 
@@ -15,13 +16,8 @@ enum {
 static cudaLaunchConfig_t
 get_pixel_launch (uint32_t width, uint32_t height, cudaStream_t stream)
 {
-  cudaLaunchConfig_t launch = {};
-
-  launch.blockDim = dim3 (WARP, PIXEL_WARPS);
-  launch.gridDim =
-      dim3 (imk_div_up (width, WARP), imk_div_up (height, PIXEL_ROWS));
-  launch.stream = stream;
-  return launch;
+  return grid (dim3 (imk_div_up (width, WARP), imk_div_up (height, PIXEL_ROWS)),
+      dim3 (WARP, PIXEL_WARPS), stream);
 }
 
 /* An image inside a kernel. */

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The weights and the multigrid cycle of the method bilateral: the passes of
- * cpu/bilateral.c and cpu/multigrid.c as kernels, and their launches. Included
- * by normalintegrate-cuda.cu. */
+ * cpu/bilateral.c and cpu/multigrid.c as kernels, and their launches. */
 #pragma once
+
+#include <new>
+
+#include "core/cuda/cuda-check.h"
+#include "normalintegrate/cuda/normalintegrate-passes.cuh"
 
 struct Weighted {
   ImkNormalintegrateBilateral maps;
   Level levels[IMK_NORMALINTEGRATE_LEVELS];
   uint32_t n_levels;
-  float *memory; /* NULL before the first map of the method bilateral */
+  float *memory;
 };
 
 /* ------------------------------------------------------------------------
@@ -117,13 +121,13 @@ spread (const Level fine, const Level coarse)
 static cudaLaunchConfig_t
 cells (const Level &l, cudaStream_t stream)
 {
-  return grid (dim3 (l.height < BLOCKS ? l.height : BLOCKS), stream);
+  return grid (
+      dim3 (l.height < BLOCKS ? l.height : BLOCKS), dim3 (THREADS), stream);
 }
 
 static ImkStatus
-allocate_weighted (Cuda *s, ImkError *error)
+allocate_weighted (const Arguments &a, Weighted **weighted, ImkError *error)
 {
-  const Arguments &a = s->arguments;
   Weighted *w = new (std::nothrow) Weighted{};
   size_t n;
   ImkStatus status;
@@ -144,7 +148,7 @@ allocate_weighted (Cuda *s, ImkError *error)
   }
   w->n_levels = imk_normalintegrate_place_weighted (
       &a.plan, w->memory, &w->maps, w->levels, &n);
-  s->weighted = w;
+  *weighted = w;
   return IMK_OK;
 }
 
@@ -207,12 +211,11 @@ cycle (const Weighted &w, cudaStream_t stream, ImkError *error)
   return status;
 }
 
-/* Waits. @energy: (out): of a.z with the weights that go with it */
+/* The sums are the energy of a.z with the weights that go with it. */
 static ImkStatus
-weigh (Cuda *s, const Arguments &a, double *energy, cudaStream_t stream,
-    ImkError *error)
+weigh (
+    const Weighted &w, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  const Weighted &w = *s->weighted;
   cudaLaunchConfig_t all = pixels (stream);
   ImkStatus status = IMK_CUDA_LAUNCH (error, all, share_out, a, w.maps);
 
@@ -224,7 +227,5 @@ weigh (Cuda *s, const Arguments &a, double *energy, cudaStream_t stream,
     status =
         IMK_CUDA_LAUNCH (error, coarse, coarsen, w.levels[i - 1], w.levels[i]);
   }
-  if (status == IMK_OK)
-    status = read_sum (s, energy, stream, error);
   return status;
 }

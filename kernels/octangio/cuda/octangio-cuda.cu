@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/cuda/cuda-cutter.h"
+#include "core/cuda/cuda-launch.h"
 #include "octangio/cuda/octangio-bands.cuh"
 #include "octangio/cuda/octangio-eigen.cuh"
 #include "octangio/cuda/octangio-pairs.cuh"
@@ -67,17 +68,6 @@ look_for_brightest (const __grid_constant__ Arguments a, uint32_t first)
 /* ------------------------------------------------------------------------
  * Calls. */
 
-static cudaLaunchConfig_t
-launch_of (dim3 grid, dim3 block, void *stream)
-{
-  cudaLaunchConfig_t launch = {};
-
-  launch.gridDim = grid;
-  launch.blockDim = block;
-  launch.stream = (cudaStream_t) stream;
-  return launch;
-}
-
 /* Registers for as many repeats as there are. */
 static Kernel
 points_kernel (const Cuda *s)
@@ -140,9 +130,10 @@ tiles_of (const Arguments &a)
 }
 
 static ImkStatus
-run_points (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
+run_points (
+    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t launch = launch_of (
+  cudaLaunchConfig_t launch = grid (
       s->is_complex ? tiles_of (a)
                     : dim3 (imk_div_up (a.n_ascans, ROW_THREADS * ROW_ASCANS),
                           imk_div_up (a.n_depths, ROW_ROWS)),
@@ -158,16 +149,17 @@ run_points (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
 }
 
 static ImkStatus
-run_eigen (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
+run_eigen (
+    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t sums =
-      launch_of (dim3 (a.n_ascans, a.n_chunks), dim3 (GRAM_THREADS), stream);
+      grid (dim3 (a.n_ascans, a.n_chunks), dim3 (GRAM_THREADS), stream);
   bool are_few = a.n_repeats <= FEW_REPEATS;
   cudaLaunchAttribute early = early_begin ();
-  cudaLaunchConfig_t vectors = launch_of (
-      dim3 (imk_div_up (a.n_ascans, are_few ? FEW_ASCANS : SOLVE_ASCANS)),
-      are_few ? dim3 (FEW_REPEATS * FEW_ASCANS) : dim3 (32, SOLVE_ASCANS),
-      stream);
+  cudaLaunchConfig_t vectors =
+      grid (dim3 (imk_div_up (a.n_ascans, are_few ? FEW_ASCANS : SOLVE_ASCANS)),
+          are_few ? dim3 (FEW_REPEATS * FEW_ASCANS) : dim3 (32, SOLVE_ASCANS),
+          stream);
   Kernel kernel = are_few ? gram<1> : a.n_repeats <= 8 ? gram<2> : gram<4>;
   ImkStatus status = IMK_CUDA_LAUNCH (error, sums, kernel, a);
 
@@ -181,24 +173,23 @@ run_eigen (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
 
 static ImkStatus
 run_tiled_bands (
-    const Cuda *s, const Arguments &a, void *stream, ImkError *error)
+    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t launch =
-      launch_of (dim3 (imk_div_up (a.n_depths, BAND_DEPTHS),
-                     imk_div_up (a.n_ascans, BAND_ASCANS)),
-          dim3 (32 * BAND_ASCANS), stream);
+  cudaLaunchConfig_t launch = grid (dim3 (imk_div_up (a.n_depths, BAND_DEPTHS),
+                                        imk_div_up (a.n_ascans, BAND_ASCANS)),
+      dim3 (32 * BAND_ASCANS), stream);
 
   return IMK_CUDA_LAUNCH (error, launch, s->kernel, a);
 }
 
 /* pairs or bands, and finish. */
 static ImkStatus
-run_ascans (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
+run_ascans (
+    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t ascans =
-      launch_of (dim3 (s->n_blocks), dim3 (s->n_threads), stream);
-  cudaLaunchConfig_t tiles =
-      launch_of (tiles_of (a), dim3 (TILE_THREADS), stream);
+      grid (dim3 (s->n_blocks), dim3 (s->n_threads), stream);
+  cudaLaunchConfig_t tiles = grid (tiles_of (a), dim3 (TILE_THREADS), stream);
   ImkStatus status;
 
   ascans.dynamicSmemBytes = s->shared_size;
@@ -211,6 +202,7 @@ cuda_process (void *state, const ImkImage *bscans, uint32_t n_bscans,
     const ImkImage *flow, void *stream, ImkError *error)
 {
   const Cuda *s = (const Cuda *) state;
+  const cudaStream_t on = (cudaStream_t) stream;
   Arguments a = s->arguments;
 
   a.is_wide = true;
@@ -229,11 +221,11 @@ cuda_process (void *state, const ImkImage *bscans, uint32_t n_bscans,
   a.flow = (float *) flow->data;
   a.flow_stride = flow->stride / sizeof (float);
   if (a.method == IMK_OCTANGIO_EIGEN)
-    return run_eigen (s, a, stream, error);
+    return run_eigen (s, a, on, error);
   if (!s->kernel)
-    return run_points (s, a, stream, error);
-  return s->n_blocks > 0 ? run_ascans (s, a, stream, error)
-                         : run_tiled_bands (s, a, stream, error);
+    return run_points (s, a, on, error);
+  return s->n_blocks > 0 ? run_ascans (s, a, on, error)
+                         : run_tiled_bands (s, a, on, error);
 }
 
 static ImkStatus
@@ -241,15 +233,16 @@ cuda_find_brightest (void *state, uint32_t first, uint32_t *depths,
     void *stream, ImkError *error)
 {
   const Cuda *s = (const Cuda *) state;
+  const cudaStream_t on = (cudaStream_t) stream;
   const Arguments &a = s->arguments;
-  cudaLaunchConfig_t launch = launch_of (
-      dim3 (imk_div_up (a.n_ascans, ASCANS)), dim3 (ASCANS, STRIPS), stream);
+  cudaLaunchConfig_t launch =
+      grid (dim3 (imk_div_up (a.n_ascans, ASCANS)), dim3 (ASCANS, STRIPS), on);
   ImkStatus status =
       IMK_CUDA_LAUNCH (error, launch, look_for_brightest, a, first);
 
   if (status == IMK_OK)
-    status = imk_cuda_read (depths, a.brightest, a.n_ascans * sizeof (*depths),
-        (cudaStream_t) stream, error);
+    status = imk_cuda_read (
+        depths, a.brightest, a.n_ascans * sizeof (*depths), on, error);
   return status;
 }
 

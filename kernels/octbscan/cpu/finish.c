@@ -237,19 +237,6 @@ needs_mixed (const ImkOctbscanFinish *s, const ImkOctbscanJob *job)
   return !s->lateral->is_identity || job->backward || s->sums || s->profile;
 }
 
-static void
-report (const ImkOctbscanJob *job, const ImkOctbscanMotion *m)
-{
-  float *to = job->track ? job->track->data : NULL;
-
-  if (!to)
-    return;
-  to[0] = (float) m->place;
-  to[1] = (float) m->weight;
-  to[2] = (float) m->mean;
-  to[3] = (float) m->shift;
-}
-
 /* The steps of a new B-scan, up to the sum of B-scans. */
 static void
 take_bscan (ImkOctbscanBscan *w)
@@ -275,7 +262,8 @@ take_bscan (ImkOctbscanBscan *w)
       imk_parallel_for (
           s->config.n_threads, s->config.height, 16, shift_complex_band, w);
   }
-  report (w->job, &motion);
+  if (w->job->track)
+    imk_octbscan_tell_motion (&motion, w->job->track->data);
   if (s->sums) {
     for_ascans (w, add_band);
     s->has_summed = true;

@@ -56,16 +56,13 @@ count_bins (const ImkOctbscanPicture *picture, uint32_t *counts)
   return n;
 }
 
-/* The start of the bin of the value of rank @percent of @n. */
+/* The start of the bin of the value of that rank. */
 static float
-find_rank (const uint32_t *counts, uint64_t n, double percent)
+find_rank (const uint32_t *counts, uint64_t rank)
 {
-  uint64_t rank, seen = 0;
+  uint64_t seen = 0;
   uint32_t bin = 0;
 
-  if (n == 0)
-    return 0;
-  rank = (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
   while ((seen += counts[bin]) <= rank)
     bin++;
   return imk_octbscan_bin_start (bin);
@@ -76,12 +73,8 @@ imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
     const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
 {
   bool is_auto = params->range == IMK_OCTBSCAN_RANGE_AUTO;
-  const double percents[] = {
-      is_auto ? IMK_OCTBSCAN_AUTO_BLACK : params->percent_min,
-      is_auto ? IMK_OCTBSCAN_AUTO_WHITE : params->percent_max,
-      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : params->percent_max};
-  float found[3];
-  uint64_t n;
+  float found[3] = {0};
+  uint64_t n, ranks[3];
 
   if (params->range == IMK_OCTBSCAN_RANGE_FIXED) {
     memcpy (ends, params->fixed, sizeof (params->fixed));
@@ -92,8 +85,12 @@ imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
     found[2] = found[1];
   } else {
     n = count_bins (picture, counts);
-    for (int i = 0; i < 3; i++)
-      found[i] = find_rank (counts, n, percents[i]);
+    if (n > 0) {
+      imk_octbscan_ranks (
+          is_auto, params->percent_min, params->percent_max, n, ranks);
+      for (int i = 0; i < 3; i++)
+        found[i] = find_rank (counts, ranks[i]);
+    }
   }
   imk_octbscan_ends (found, is_auto, params->fixed, params->auto_bscans, ends);
 }

@@ -44,11 +44,8 @@ mean_of (const double *values, uint32_t n)
 static void
 follow_rpe (const ImkOctbscanFinish *s, double *place, double *weight)
 {
-  uint32_t at = largest (s->profile, s->n_window);
-  double mean = mean_of (s->profile, s->n_window);
-
-  *place = imk_octbscan_top (s->profile, s->n_window, at);
-  *weight = mean > 0 ? s->profile[at] / mean : 0;
+  imk_octbscan_rpe (s->profile, s->n_window, largest (s->profile, s->n_window),
+      mean_of (s->profile, s->n_window), place, weight);
 }
 
 static void
@@ -65,10 +62,7 @@ contour_band (void *data, uint32_t first, uint32_t end)
     for (uint32_t z = 1; z < s->n_window; z++)
       if (v[z] > v[at])
         at = z;
-    s->tops[2 * i] = at;
-    if (at > 0 && at + 1 < s->n_window)
-      s->tops[2 * i] += imk_octbscan_parabola (v[at - 1], v[at], v[at + 1]);
-    s->tops[2 * i + 1] = v[at];
+    imk_octbscan_contour_top (v, s->n_window, at, s->tops + 2 * i);
   }
 }
 
@@ -84,8 +78,7 @@ follow_contour (ImkOctbscanBscan *w, double *place, double *weight)
     sum += s->tops[2 * i] * s->tops[2 * i + 1];
     weights += s->tops[2 * i + 1];
   }
-  *place = weights > 0 ? sum / weights : 0;
-  *weight = mean > 0 ? weights / n / mean : 0;
+  imk_octbscan_contour (sum, weights, n, mean, place, weight);
 }
 
 static void
@@ -95,7 +88,6 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
   int32_t reach = (int32_t) imk_octbscan_reach (n, s->config.tracking_reach);
   bool has_reference = s->track.n_seen > 0 || s->lock.has_profile;
   double *c = s->tops;
-  uint32_t at;
 
   *place = 0;
   *weight = has_reference ? 0 : 1;
@@ -103,11 +95,8 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
     for (int32_t lag = -reach; lag <= reach; lag++)
       c[lag + reach] =
           imk_octbscan_correlation (s->profile, s->reference, n, lag);
-    at = largest (c, 2 * (uint32_t) reach + 1);
-    if (c[at] > 0) {
-      *place = imk_octbscan_top (c, 2 * (uint32_t) reach + 1, at) - reach;
-      *weight = c[at];
-    }
+    imk_octbscan_xcorr (
+        c, reach, largest (c, 2 * (uint32_t) reach + 1), place, weight);
   }
   /* The reference is not shifted. */
   for (uint32_t z = 0; z < n; z++)

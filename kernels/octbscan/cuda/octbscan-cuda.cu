@@ -21,26 +21,13 @@ struct Cuda {
   cudaEvent_t done;
 };
 
-/* Whether all jobs of a call can be given again. */
-static bool
-are_tries (const ImkOctbscanJob *jobs, uint32_t n_jobs)
-{
-  for (uint32_t i = 0; i < n_jobs; i++)
-    if (!jobs[i].wide)
-      return false;
-  return true;
-}
-
 static ImkStatus
-run_strategy (const Cuda *s, const Arguments &a, const ImkOctbscanJob *jobs,
-    cudaStream_t stream, ImkError *error)
+run_strategy (
+    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  Operator op = s->op;
-
-  op.narrow = op.has_integers && are_tries (jobs, a.n_jobs);
   return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
              ? transforms_run (s->transforms, s->config.type, a, stream, error)
-             : operator_run (op, s->config.type, a, stream, error);
+             : operator_run (s->op, s->config.type, a, stream, error);
 }
 
 /* Work on this object may still run on another stream, and uses the same
@@ -65,7 +52,7 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   if (status == IMK_OK)
     status = launch_means (s->config.type, a, on, error);
   if (status == IMK_OK)
-    status = run_strategy (s, a, jobs, on, error);
+    status = run_strategy (s, a, on, error);
   if (status == IMK_OK)
     status = launch_finish (a, jobs, on, error);
   if (status == IMK_OK)
@@ -182,8 +169,7 @@ static void
 cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
 {
   Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs *
-                (a.z.camera_rows + a.z.n_rests);
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.z.camera_rows;
   float2 *background = nullptr;
 
   c->cut (&s->products, rows * a.n_depths);
@@ -244,8 +230,7 @@ static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs *
-                (a.z.camera_rows + a.z.n_rests);
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.z.camera_rows;
   ImkStatus status = upload_finish (a, plan, error);
 
   if (status == IMK_OK && plan->background)
@@ -275,10 +260,6 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_init (&s->transforms, a, plan);
-  else
-    s->op.has_integers = c->type != IMK_TYPE_F32 && a.reach == 0;
-  if (s->op.has_integers && c->background_mode != IMK_OCTBSCAN_BACKGROUND_NONE)
-    a.z.n_rests = N_RESTS;
 }
 
 static ImkStatus

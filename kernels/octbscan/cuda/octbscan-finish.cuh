@@ -69,12 +69,6 @@ count_bins (const __grid_constant__ Finish a)
         1);
 }
 
-static __device__ uint64_t
-rank_of (double percent, uint64_t n)
-{
-  return (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
-}
-
 /* One block a job: each thread has a run of bins. */
 static __global__ void
 find_ranks (const __grid_constant__ Finish a)
@@ -85,7 +79,6 @@ find_ranks (const __grid_constant__ Finish a)
                                threadIdx.x * run;
   __shared__ uint64_t before[RANK_THREADS];
   uint64_t n = 0, sum = 0, seen = 0, ranks[3];
-  const bool is_auto = a.range.params.range == IMK_OCTBSCAN_RANGE_AUTO;
 
   for (uint32_t i = 0; i < run; i++)
     sum += counts[i];
@@ -99,12 +92,8 @@ find_ranks (const __grid_constant__ Finish a)
     a.range.found[blockIdx.x] = make_float3 (0, 0, 0);
   if (n == 0)
     return;
-  ranks[0] = rank_of (
-      is_auto ? IMK_OCTBSCAN_AUTO_BLACK : a.range.params.percent_min, n);
-  ranks[1] = rank_of (
-      is_auto ? IMK_OCTBSCAN_AUTO_WHITE : a.range.params.percent_max, n);
-  ranks[2] = rank_of (
-      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : a.range.params.percent_max, n);
+  imk_octbscan_ranks (a.range.params.range == IMK_OCTBSCAN_RANGE_AUTO,
+      a.range.params.percent_min, a.range.params.percent_max, n, ranks);
   for (int k = 0; k < 3; k++)
     if (seen <= ranks[k] && ranks[k] < seen + sum) {
       uint64_t upto = seen;
@@ -238,29 +227,12 @@ depth_of (const Finish &a, uint32_t q)
   return a.image.flips_depth ? a.n_depths - 1 - q : q;
 }
 
-typedef float2 Rests[IMK_OCTBSCAN_MAX_CAMERAS][TILE]; /* by depth */
-
-static __device__ void
-load_rests (const Finish &a, uint32_t depth0, Rests &rests)
-{
-  if (a.z.n_rests == 0)
-    return;
-  for (uint32_t k = threadIdx.x; k < a.n_cameras * TILE; k += TILE_THREADS) {
-    uint32_t d = k % TILE;
-
-    if (depth0 + d < a.n_depths)
-      rests[k / TILE][d] =
-          rest_at (a, blockIdx.z, k / TILE, depth_of (a, depth0 + d));
-  }
-  __syncthreads ();
-}
-
 /* A warp has rows of the tile; its lanes find where they are, one each. All is
  * read before the first store, which might be to the same memory for all that
  * the compiler knows: then one load would wait for the other. */
 static __device__ void
-load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
-    Rests &rests, Tile &tile)
+load_z_tile (
+    const Finish &a, const Job &job, uint32_t row0, uint32_t depth0, Tile &tile)
 {
   constexpr uint32_t n_rows = TILE / (TILE_THREADS / 32), n_steps = TILE / 32;
   uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32 * n_rows;
@@ -285,7 +257,6 @@ load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
                     : make_float2 (0, 0);
     }
   }
-  load_rests (a, depth0, rests);
 #pragma unroll
   for (uint32_t i = 0; i < n_rows; i++) {
     uint32_t row = row0 + first + i;
@@ -300,10 +271,7 @@ load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
 #pragma unroll
     for (uint32_t k = 0; k < n_steps; k++) {
       uint32_t d = lane + 32 * k, q = depth_of (a, depth0 + d);
-      const float2 rest =
-          a.z.n_rests > 0 ? rests[camera][d] : make_float2 (0, 0);
-      float2 v =
-          make_float2 (z[i][k].x * scale - rest.x, z[i][k].y * scale - rest.y);
+      float2 v = make_float2 (z[i][k].x * scale, z[i][k].y * scale);
 
       if (row < a.height && depth0 + d < a.n_depths) {
         if (pattern && scale != 0)
@@ -359,7 +327,6 @@ store_tile (const Finish &a, const Writer &w, uint32_t row0, uint32_t depth0,
 static __global__ void
 write_images (const __grid_constant__ Finish a)
 {
-  __shared__ Rests rests;
   __shared__ Tile tile;
   const Job &job = a.jobs[blockIdx.z];
   const float4 ends = ends_of (a, blockIdx.z);
@@ -368,7 +335,7 @@ write_images (const __grid_constant__ Finish a)
   if (a.image.is_mixed)
     load_tile (a, row0, depth0, tile);
   else
-    load_z_tile (a, job, row0, depth0, rests, tile);
+    load_z_tile (a, job, row0, depth0, tile);
   __syncthreads ();
   store_tile (a,
       job.db_is_linear ? writer_of (job.db, job.db_stride, job.db_type, false,

@@ -292,12 +292,17 @@ mean_of (const Arguments &a, uint32_t job, uint32_t camera, uint32_t row)
   return a.background ? a.background + (size_t) camera * a.width : nullptr;
 }
 
-/* The first difference is exact near the mean. 0 behind the end. */
+/* The first difference is exact near the mean. */
+static __device__ float
+less_mean (float sample, const float2 *mean, uint32_t x)
+{
+  return mean ? (sample - mean[x].x) - mean[x].y : sample;
+}
+
+/* 0 behind the end. */
 template <typename Sample>
 static __device__ float
 sample_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width)
 {
-  if (x >= width)
-    return 0;
-  return mean ? ((float) in[x] - mean[x].x) - mean[x].y : (float) in[x];
+  return x < width ? less_mean ((float) in[x], mean, x) : 0;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/cuda-launch.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-rows.h"
 #include "octbscan/octbscan-track.h"
@@ -27,7 +28,7 @@ struct Job {
   size_t db_stride, linear_stride, complex_stride;
   ImkType db_type, linear_type;
   float *enface, *track;
-  uint32_t *wide, *n_bad;
+  uint32_t *n_bad;
   float *ends;
   bool backward, has_images, db_is_linear;
   uint32_t pattern; /* index of the pattern that is subtracted */
@@ -68,7 +69,6 @@ job_of (const ImkOctbscanJob *job)
     j.enface = (float *) job->enface->data;
   if (job->track)
     j.track = (float *) job->track->data;
-  j.wide = job->wide;
   j.n_bad = job->n_bad;
   j.ends = job->ends;
   j.backward = job->backward;
@@ -79,9 +79,8 @@ job_of (const ImkOctbscanJob *job)
 
 /* Z of the spectra, as a strategy left it. */
 struct Products {
-  uint32_t camera_rows; /* maximum rows of a camera in one job */
-  uint32_t n_rests; /* further rows with the rounding error of the background */
-  const float2 *products; /* [C][jobs][camera_rows + n_rests][n_depths] */
+  uint32_t camera_rows;   /* maximum rows of a camera in one job */
+  const float2 *products; /* [C][jobs][camera_rows][n_depths] */
   const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
                            * that has none */
   uint8_t *bad;           /* [jobs][H] invalid A-scans; NULL: none */
@@ -172,7 +171,7 @@ struct Place {
 static __device__ size_t
 first_row_of (const Finish &a, uint32_t job, uint32_t camera)
 {
-  return ((size_t) camera * a.n_jobs + job) * (a.z.camera_rows + a.z.n_rests);
+  return ((size_t) camera * a.n_jobs + job) * a.z.camera_rows;
 }
 
 static __device__ Place
@@ -186,31 +185,14 @@ place_of (const Finish &a, uint32_t job, uint32_t row)
   return p;
 }
 
-/* What the spectra of @camera have left of the background, as Z. */
-static __device__ float2
-rest_at (const Finish &a, uint32_t job, uint32_t camera, uint32_t depth)
-{
-  size_t row = first_row_of (a, job, camera) + a.z.camera_rows;
-  float2 rest = make_float2 (0, 0);
-
-  for (uint32_t i = 0; i < a.z.n_rests; i++) {
-    float2 z = a.z.products[(row + i) * a.n_depths + depth];
-
-    rest.x += z.x * a.z.scales[row + i];
-    rest.y += z.y * a.z.scales[row + i];
-  }
-  return rest;
-}
-
 /* Z of a row as it came, the fixed pattern taken off. */
 static __device__ float2
 z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
 {
   float2 z = a.z.products[p.row * a.n_depths + depth];
-  float2 rest = rest_at (a, job, p.camera, depth);
   float scale = a.z.scales[p.row];
 
-  z = make_float2 (z.x * scale - rest.x, z.y * scale - rest.y);
+  z = make_float2 (z.x * scale, z.y * scale);
   if (a.pattern.values && scale != 0) {
     float2 pattern =
         a.pattern
@@ -240,12 +222,11 @@ find_patterns (const __grid_constant__ Finish a)
   ImkOctbscanRows rows =
       imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height);
   uint32_t n = min (a.pattern.n_segments, rows.n / 2);
-  float2 pattern = make_float2 (0, 0), rest;
+  float2 pattern = make_float2 (0, 0);
   double least = INFINITY;
 
   if (!job.finds_pattern || depth >= a.n_depths)
     return;
-  rest = rest_at (a, blockIdx.z, camera, depth);
   for (uint32_t k = 0; k < n; k++) {
     uint32_t i0 = (uint32_t) ((uint64_t) rows.n * k / n);
     uint32_t i1 = (uint32_t) ((uint64_t) rows.n * (k + 1) / n);
@@ -260,8 +241,7 @@ find_patterns (const __grid_constant__ Finish a)
       if (a.z.scales[row] == 0)
         continue;
       n_sound++;
-      z = make_float2 (
-          z.x * a.z.scales[row] - rest.x, z.y * a.z.scales[row] - rest.y);
+      z = make_float2 (z.x * a.z.scales[row], z.y * a.z.scales[row]);
       re += z.x;
       im += z.y;
       squares += (double) z.x * z.x + (double) z.y * z.y;
@@ -419,10 +399,7 @@ find_contours (const __grid_constant__ Finish a)
   if (lane != 0)
     return;
   top = a.tracking.tops + 2 * ((size_t) blockIdx.y * a.n_ascans + ascan);
-  top[0] = at;
-  if (at > 0 && at + 1 < a.tracking.n_depths)
-    top[0] += imk_octbscan_parabola (v[at - 1], v[at], v[at + 1]);
-  top[1] = v[at];
+  imk_octbscan_contour_top (v, a.tracking.n_depths, at, top);
 }
 
 /* What a block adds up; in thread 0. */
@@ -485,8 +462,7 @@ follow_profile (const Finish &a, uint32_t job, double *place, double *weight)
     mean += profile[z];
   mean = block_sum (mean) / a.tracking.n_depths;
   if (a.tracking.mode == IMK_OCTBSCAN_TRACKING_RPE) {
-    *place = imk_octbscan_top (profile, a.tracking.n_depths, at);
-    *weight = mean > 0 ? profile[at] / mean : 0;
+    imk_octbscan_rpe (profile, a.tracking.n_depths, at, mean, place, weight);
     return;
   }
   for (uint32_t i = threadIdx.x; i < a.n_ascans; i += TRACK_THREADS) {
@@ -497,8 +473,7 @@ follow_profile (const Finish &a, uint32_t job, double *place, double *weight)
   }
   sum = block_sum (sum);
   weights = block_sum (weights);
-  *place = weights > 0 ? sum / weights : 0;
-  *weight = mean > 0 ? weights / a.n_ascans / mean : 0;
+  imk_octbscan_contour (sum, weights, a.n_ascans, mean, place, weight);
 }
 
 /* The same by correlation; the reference takes the profile. */
@@ -522,10 +497,7 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
           a.tracking.reference, a.tracking.n_depths, (int32_t) i - reach);
     __syncthreads ();
     at = block_largest (a.tracking.correlations, n_lags);
-    if (a.tracking.correlations[at] > 0) {
-      *place = imk_octbscan_top (a.tracking.correlations, n_lags, at) - reach;
-      *weight = a.tracking.correlations[at];
-    }
+    imk_octbscan_xcorr (a.tracking.correlations, reach, at, place, weight);
   }
   for (uint32_t z = threadIdx.x; z < a.tracking.n_depths; z += TRACK_THREADS)
     a.tracking.reference[z] = imk_octbscan_follow (profile,
@@ -559,12 +531,8 @@ track_jobs (const __grid_constant__ Finish a)
           a.tracking.lock, place, weight);
       a.tracking.shifts[j] = m.shift;
       a.tracking.fractions[j] = m.fraction;
-      if (job.track) {
-        job.track[0] = (float) m.place;
-        job.track[1] = (float) m.weight;
-        job.track[2] = (float) m.mean;
-        job.track[3] = (float) m.shift;
-      }
+      if (job.track)
+        imk_octbscan_tell_motion (&m, job.track);
     }
     __syncthreads ();
     if (a.tracking.moves_complex && threadIdx.x < IMK_OCTBSCAN_SHIFT_TAPS) {
@@ -693,17 +661,6 @@ project (const __grid_constant__ Finish a)
 
 /* ------------------------------------------------------------------------
  * Launches. */
-
-static cudaLaunchConfig_t
-grid (dim3 blocks, dim3 threads, cudaStream_t stream)
-{
-  cudaLaunchConfig_t launch = {};
-
-  launch.gridDim = blocks;
-  launch.blockDim = threads;
-  launch.stream = stream;
-  return launch;
-}
 
 static ImkStatus
 launch_tracking (const Finish &a, cudaStream_t stream, ImkError *error)

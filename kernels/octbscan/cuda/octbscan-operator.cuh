@@ -9,40 +9,30 @@
  * come first, as tensor cores round every sum on the way down, to its own size.
  * All A-scans of all jobs of a camera are one product of matrices; the cameras
  * are a batch.
- *
- * FP16 holds all integers up to 2048. Of integer samples the background is
- * taken off rounded to integers, so x2 is 0 where no sample is further away
- * than that, and rows of 2 N do. What rounding has left, less than 1 count, is
- * two rows more of each camera of a job, its halves, which is taken off Z.
  */
 #pragma once
 
-#include <cublas_v2.h>
 #include <cuda_fp16.h>
 #include <new>
 
+#include "core/cuda/cuda-blas.h"
 #include "octbscan/cuda/octbscan-input.cuh"
 
 enum {
-  SPLIT_ROWS = 8,       /* a warp each */
-  PARTS = 3,            /* length of a row of the product, in N */
-  NARROW_PARTS = 2,     /* used part of a row, at its end, where x2 is 0 */
-  NARROW_COUNTS = 2048, /* FP16 holds all integers up to this */
-  N_RESTS = 2,
-  ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
+  SPLIT_ROWS = 8, /* a warp each */
+  PARTS = 3,      /* length of a row of the product, in N */
+  ALIGNMENT = 8,  /* samples: 16 bytes of FP16 */
   WORKSPACE = 32 * 1024 * 1024,
   EXPONENT = 13, /* the largest sample is scaled to 2^13 .. 2^14 */
 };
 
 struct Operator {
-  uint32_t padded;   /* N, aligned */
-  bool has_integers; /* integer samples, no background=rolling */
-  bool narrow;       /* the current call assumes x2 = 0 */
-  __half *matrices;  /* [C][n_depths][2][PARTS][padded] */
-  float factor;      /* scale of the matrices */
-  __half *spectra;   /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
-  float2 *products;  /* those of Finish, writable */
-  float *scales;     /* likewise */
+  uint32_t padded;  /* N, aligned */
+  __half *matrices; /* [C][n_depths][2][PARTS][padded] */
+  float factor;     /* scale of the matrices */
+  __half *spectra;  /* [C][jobs][camera_rows][PARTS][padded] */
+  float2 *products; /* those of Finish, writable */
+  float *scales;    /* likewise */
   void *workspace;
   cublasHandle_t blas;
 };
@@ -59,42 +49,25 @@ warp_maximum (float value)
   return value;
 }
 
-/* What is taken off a sample: of integers an integer. */
-static __device__ float2
-reference_at (const float2 *mean, uint32_t x, bool rounds)
-{
-  float2 m = mean ? mean[x] : make_float2 (0, 0);
-
-  return rounds ? make_float2 (rintf (m.x), 0) : m;
-}
-
-static __device__ float
-less (float sample, float2 reference)
-{
-  return (sample - reference.x) - reference.y;
-}
-
-/* Four samples less their reference, 0 behind the end; one load where the rows
- * of the image allow it. */
+/* Four samples less their mean, 0 behind the end; one load where the rows of
+ * the image allow it. */
 template <typename Sample>
 static __device__ float4
-four_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width,
-    bool rounds)
+four_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width)
 {
   struct alignas (4 * sizeof (Sample)) Four {
     Sample v[4];
   };
-  float v[4] = {0, 0, 0, 0};
+  float v[4];
 
   if (x + 4 <= width && (uintptr_t) (in + x) % sizeof (Four) == 0) {
     const Four f = *(const Four *) (in + x);
 
     for (uint32_t i = 0; i < 4; i++)
-      v[i] = less ((float) f.v[i], reference_at (mean, x + i, rounds));
+      v[i] = less_mean ((float) f.v[i], mean, x + i);
   } else {
     for (uint32_t i = 0; i < 4; i++)
-      if (x + i < width)
-        v[i] = less ((float) in[x + i], reference_at (mean, x + i, rounds));
+      v[i] = sample_at (in, mean, x + i, width);
   }
   return make_float4 (v[0], v[1], v[2], v[3]);
 }
@@ -119,12 +92,10 @@ exponent_of (float largest)
   return max (min (exponent, 100), -100);
 }
 
-/* One row of the spectra, by a warp. @at: gives four samples; @half: of two
- * that is stored alone, in the place of the larger, or -1: both are */
+/* One row of the spectra, by a warp. @at: gives four samples */
 template <typename At>
 static __device__ void
-split_row (
-    const Operator &o, size_t row, const At &at, int half, uint32_t *wide)
+split_row (const Operator &o, size_t row, const At &at)
 {
   __half *to = o.spectra + row * PARTS * o.padded;
   uint32_t lane = threadIdx.x % 32;
@@ -148,112 +119,62 @@ split_row (
     for (uint32_t i = 0; i < 4; i++) {
       high[i] = __float2half_rn (v[i]);
       low[i] = __float2half_rn (v[i] - __half2float (high[i]));
-      if (half == 1)
-        high[i] = low[i];
-      if (half >= 0)
-        low[i] = __float2half_rn (0);
     }
-    if (!wide)
-      store_halves (to + x, low);
+    store_halves (to + x, low);
     store_halves (to + x + o.padded, high);
     store_halves (to + x + 2 * o.padded, high);
   }
-  if (lane != 0)
-    return;
-  o.scales[row] = ldexpf (1, exponent - EXPONENT);
-  if (wide && largest > NARROW_COUNTS)
-    *wide = 1;
+  if (lane == 0)
+    o.scales[row] = ldexpf (1, exponent - EXPONENT);
 }
 
-/* Of four values of a background what rounding has left, 0 behind the end. */
-static __device__ float4
-four_rests (const float2 *mean, uint32_t x, uint32_t width)
-{
-  float v[4];
-
-  for (uint32_t i = 0; i < 4; i++)
-    v[i] = x + i < width
-               ? (mean[x + i].x - rintf (mean[x + i].x)) + mean[x + i].y
-               : 0;
-  return make_float4 (v[0], v[1], v[2], v[3]);
-}
-
-/* A warp does a spectrum, the second time from the cache; behind the spectra
- * come the rests of each camera. */
+/* A warp does a spectrum, the second time from the cache. */
 template <typename Sample>
 static __global__ void
 split_spectra (const __grid_constant__ Arguments a, const Operator o)
 {
   uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
   const Job &job = a.jobs[j];
-  uint32_t *wide = o.narrow ? job.wide : nullptr;
 
-  if (!job.in || row >= a.height + a.n_cameras * a.z.n_rests)
+  if (!job.in || row >= a.height)
     return;
-  if (row < a.height) {
-    const Place place = place_of (a, j, row);
-    const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
-    const float2 *mean = mean_of (a, j, place.camera, row);
-    const bool is_black = is_bad (a, j, row);
-    const auto at = [=] (uint32_t x) {
-      return is_black ? make_float4 (0, 0, 0, 0)
-                      : four_at (in, mean, x, a.width, o.has_integers);
-    };
+  const Place place = place_of (a, j, row);
+  const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
+  const float2 *mean = mean_of (a, j, place.camera, row);
+  const bool is_black = is_bad (a, j, row);
+  const auto at = [=] (uint32_t x) {
+    return is_black ? make_float4 (0, 0, 0, 0) : four_at (in, mean, x, a.width);
+  };
 
-    split_row (o, place.row, at, -1, wide);
-    if (is_black && threadIdx.x % 32 == 0)
-      o.scales[place.row] = 0;
-  } else {
-    uint32_t camera = (row - a.height) / N_RESTS;
-    uint32_t half = (row - a.height) % N_RESTS;
-    const float2 *mean = mean_of (a, j, camera, 0);
-    const auto at = [=] (uint32_t x) { return four_rests (mean, x, a.width); };
-
-    split_row (o, first_row_of (a, j, camera) + a.z.camera_rows + half, at,
-        (int) half, nullptr);
-  }
+  split_row (o, place.row, at);
+  if (is_black && threadIdx.x % 32 == 0)
+    o.scales[place.row] = 0;
 }
 
 /* ------------------------------------------------------------------------
  * cuBLAS. */
 
 static ImkStatus
-check_blas (cublasStatus_t result, const char *call, ImkError *error)
-{
-  if (result == CUBLAS_STATUS_SUCCESS)
-    return IMK_OK;
-  cudaGetLastError ();
-  return imk_error_set (error,
-      result == CUBLAS_STATUS_ALLOC_FAILED ? IMK_ERROR_MEMORY
-                                           : IMK_ERROR_DEVICE,
-      "cuBLAS says: %s (in %s).", cublasGetStatusString (result), call);
-}
-
-static ImkStatus
 multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
     cudaStream_t stream, ImkError *error)
 {
   const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
-  const int n = (int) (n_jobs * (a.z.camera_rows + a.z.n_rests));
-  const int k = (int) ((o.narrow ? NARROW_PARTS : PARTS) * o.padded);
-  const size_t skip = row - k;
+  const int n = (int) (n_jobs * a.z.camera_rows);
   const float alpha = o.factor, beta = 0;
-  ImkStatus status =
-      check_blas (cublasSetStream (o.blas, stream), "cublasSetStream", error);
+  ImkStatus status = IMK_CUBLAS (error, cublasSetStream (o.blas, stream));
 
   /* cublasSetStream resets the workspace. */
   if (status == IMK_OK)
-    status = check_blas (cublasSetWorkspace (o.blas, o.workspace, WORKSPACE),
-        "cublasSetWorkspace", error);
+    status =
+        IMK_CUBLAS (error, cublasSetWorkspace (o.blas, o.workspace, WORKSPACE));
   if (status != IMK_OK)
     return status;
-  return check_blas (
-      cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k,
-          &alpha, o.matrices + skip, CUDA_R_16F, row, (long long) row * m,
-          o.spectra + skip, CUDA_R_16F, row, (long long) row * n, &beta,
-          (void *) o.products, CUDA_R_32F, m, (long long) m * n,
-          (int) a.n_cameras, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-      "cublasGemmStridedBatchedEx", error);
+  return IMK_CUBLAS (
+      error, cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n,
+                 row, &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m,
+                 o.spectra, CUDA_R_16F, row, (long long) row * n, &beta,
+                 (void *) o.products, CUDA_R_32F, m, (long long) m * n,
+                 (int) a.n_cameras, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
 /* ------------------------------------------------------------------------
@@ -265,8 +186,7 @@ launch_split (
     const Operator &o, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t rows =
-      grid (dim3 (imk_div_up (a.height + a.n_cameras * a.z.n_rests, SPLIT_ROWS),
-                a.n_jobs),
+      grid (dim3 (imk_div_up (a.height, SPLIT_ROWS), a.n_jobs),
           dim3 (32 * SPLIT_ROWS), stream);
 
   return IMK_CUDA_LAUNCH (error, rows, split_spectra<Sample>, a, o);
@@ -298,8 +218,7 @@ operator_run (const Operator &o, ImkType type, const Arguments &a,
 static void
 operator_cut (Operator *o, const Arguments &a, uint32_t max_jobs, Cutter *c)
 {
-  size_t rows =
-      (size_t) a.n_cameras * max_jobs * (a.z.camera_rows + a.z.n_rests);
+  size_t rows = (size_t) a.n_cameras * max_jobs * a.z.camera_rows;
   size_t row = (size_t) PARTS * o->padded;
 
   c->cut (&o->matrices, (size_t) a.n_cameras * 2 * a.n_depths * row);
@@ -349,15 +268,10 @@ static ImkStatus
 warm_up (
     const Operator &o, const Arguments &a, uint32_t max_jobs, ImkError *error)
 {
-  Operator narrow = o;
   ImkStatus status = IMK_OK;
 
-  narrow.narrow = o.has_integers;
-  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4) {
+  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4)
     status = multiply (o, a, n, nullptr, error);
-    if (status == IMK_OK && narrow.narrow)
-      status = multiply (narrow, a, n, nullptr, error);
-  }
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
   return status;
@@ -367,8 +281,7 @@ static ImkStatus
 operator_open (Operator *o, const Arguments &a, const ImkOctbscanPlan *plan,
     ImkError *error)
 {
-  ImkStatus status =
-      check_blas (cublasCreate (&o->blas), "cublasCreate", error);
+  ImkStatus status = IMK_CUBLAS (error, cublasCreate (&o->blas));
 
   if (status == IMK_OK)
     status = operator_upload (o, plan, error);

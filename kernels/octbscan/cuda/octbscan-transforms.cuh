@@ -14,9 +14,9 @@
  * all steps, so that what one step writes the next finds in the cache. */
 #pragma once
 
-#include <cufft.h>
 #include <new>
 
+#include "core/cuda/cuda-fft.h"
 #include "octbscan/octbscan-chain.h"
 #include "octbscan/cuda/octbscan-input.cuh"
 
@@ -241,34 +241,22 @@ take_depths (
  * cuFFT. */
 
 static ImkStatus
-check_fft (cufftResult result, const char *call, ImkError *error)
-{
-  if (result == CUFFT_SUCCESS)
-    return IMK_OK;
-  cudaGetLastError ();
-  return imk_error_set (error,
-      result == CUFFT_ALLOC_FAILED ? IMK_ERROR_MEMORY : IMK_ERROR_DEVICE,
-      "cuFFT says: error %d (in %s).", (int) result, call);
-}
-
-static ImkStatus
 plan_transform (Transforms *t, int set, int which, uint32_t n, size_t n_lines,
     ImkError *error)
 {
   cufftHandle *plan = &t->plans[set][which];
   int size = (int) n;
   size_t work = 0;
-  ImkStatus status = check_fft (cufftCreate (plan), "cufftCreate", error);
+  ImkStatus status = IMK_CUFFT (error, cufftCreate (plan));
 
   if (status != IMK_OK)
     return status;
   t->planned[set][which] = true;
-  status = check_fft (
-      cufftSetAutoAllocation (*plan, 0), "cufftSetAutoAllocation", error);
+  status = IMK_CUFFT (error, cufftSetAutoAllocation (*plan, 0));
   if (status == IMK_OK)
-    status = check_fft (cufftMakePlanMany (*plan, 1, &size, nullptr, 1, size,
-                            nullptr, 1, size, CUFFT_C2C, (int) n_lines, &work),
-        "cufftMakePlanMany", error);
+    status = IMK_CUFFT (
+        error, cufftMakePlanMany (*plan, 1, &size, nullptr, 1, size, nullptr, 1,
+                   size, CUFFT_C2C, (int) n_lines, &work));
   if (work > t->work_size)
     t->work_size = work;
   return status;
@@ -301,14 +289,12 @@ transform (const Transforms *t, int set, int which, float2 *from, float2 *to,
     int direction, cudaStream_t stream, ImkError *error)
 {
   cufftHandle plan = t->plans[set][which];
-  ImkStatus status =
-      check_fft (cufftSetStream (plan, stream), "cufftSetStream", error);
+  ImkStatus status = IMK_CUFFT (error, cufftSetStream (plan, stream));
 
   if (status != IMK_OK)
     return status;
-  return check_fft (cufftExecC2C (plan, (cufftComplex *) from,
-                        (cufftComplex *) to, direction),
-      "cufftExecC2C", error);
+  return IMK_CUFFT (error, cufftExecC2C (plan, (cufftComplex *) from,
+                               (cufftComplex *) to, direction));
 }
 
 /* ------------------------------------------------------------------------
@@ -613,8 +599,8 @@ transforms_open (Transforms *t, const Arguments &a, float *scales,
     int set = i / N_TRANSFORMS, which = i % N_TRANSFORMS;
 
     if (t->planned[set][which] && t->work)
-      status = check_fft (cufftSetWorkArea (t->plans[set][which], t->work),
-          "cufftSetWorkArea", error);
+      status =
+          IMK_CUFFT (error, cufftSetWorkArea (t->plans[set][which], t->work));
   }
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
