@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Read imk_photostereo_reference_light () first: the light vectors L. Then the
+ * last function, imk_photostereo_reference (): with L and grey values G it
+ * solves n'.L = G in rounds. first_round () and next_round () above it say
+ * which lights count, least_squares () and is_conditioned () what is solved;
+ * solve_huber () weighs lights instead.
+ *
+ * Pixel.tie notes that float32 may decide a comparison otherwise; no result
+ * depends on it. */
 #include "photostereo/photostereo-reference.h"
 
 #include <math.h>
@@ -57,35 +65,58 @@ imk_photostereo_reference_light (const ImkPhotostereoConfig *c, uint32_t i,
     v[j] *= k;
 }
 
-/* What is solved: G = n'.L + c unit, of a light each; G = c unit where the
- * light does not reach the pixel. */
-typedef struct Lights {
+enum { MAX_LIGHTS = IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS };
+
+typedef enum Role {
+  LEFT_OUT,
+  LIT,   /* G = n'.L + c unit */
+  UNLIT, /* the light does not reach the pixel: G = c unit */
+} Role;
+
+/* What is solved, and how far it is; of a light each. */
+typedef struct Pixel {
   uint32_t n;
   double (*l)[3];
   const double *g, *unit; /* NULL without room light */
-  bool unlit[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
-} Lights;
+  Role role[MAX_LIGHTS];
+  double w[MAX_LIGHTS]; /* of its square residual in the sum */
+  bool dropped[MAX_LIGHTS];
+  bool tie;
+} Pixel;
+
+static bool
+exceeds (Pixel *p, double a, double b)
+{
+  p->tie |= fabs (a - b) < 2e-6;
+  return a > b;
+}
+
+static double
+dot (const double a[3], const double b[3])
+{
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
 /* Returns: the k-th coefficient of light @i */
 static double
-coefficient (const Lights *a, uint32_t i, int k)
+coefficient (const Pixel *p, uint32_t i, int k)
 {
-  return k == 3 ? a->unit[i] : a->unlit[i] ? 0 : a->l[i][k];
+  return k == 3 ? p->unit[i] : p->role[i] == UNLIT ? 0 : p->l[i][k];
 }
 
 /* Weighted least squares by Gauss's elimination with pivots.
  * Returns: whether there is a solution */
 static bool
-least_squares (const Lights *a, const double *w, double x[4])
+least_squares (const Pixel *p, double x[4])
 {
-  int n = a->unit ? 4 : 3;
+  int n = p->unit ? 4 : 3;
   double m[4][5] = {{0}};
 
-  for (uint32_t i = 0; i < a->n; i++)
+  for (uint32_t i = 0; i < p->n; i++)
     for (int r = 0; r < n; r++) {
       for (int k = 0; k < n; k++)
-        m[r][k] += w[i] * coefficient (a, i, r) * coefficient (a, i, k);
-      m[r][n] += w[i] * coefficient (a, i, r) * a->g[i];
+        m[r][k] += p->w[i] * coefficient (p, i, r) * coefficient (p, i, k);
+      m[r][n] += p->w[i] * coefficient (p, i, r) * p->g[i];
     }
   for (int k = 0; k < n; k++) {
     int pivot = k;
@@ -119,20 +150,18 @@ least_squares (const Lights *a, const double *w, double x[4])
  * (tr A)^3, which tells lights of one direction from rounding.
  */
 static bool
-is_conditioned (const ImkPhotostereoConfig *c, const Lights *lights,
-    const double *w, bool *tie)
+is_conditioned (const ImkPhotostereoConfig *c, Pixel *p)
 {
   double a[3][3] = {{0}}, u[4] = {0}, minors, det, trace, condition;
 
-  for (uint32_t i = 0; i < lights->n; i++)
+  for (uint32_t i = 0; i < p->n; i++)
     for (int r = 0; r < 3; r++)
       for (int k = 0; k < 3; k++)
-        a[r][k] +=
-            w[i] * coefficient (lights, i, r) * coefficient (lights, i, k);
-  for (uint32_t i = 0; lights->unit && i < lights->n; i++)
+        a[r][k] += p->w[i] * coefficient (p, i, r) * coefficient (p, i, k);
+  for (uint32_t i = 0; p->unit && i < p->n; i++)
     for (int k = 0; k < 4; k++)
-      u[k] += w[i] * lights->unit[i] * coefficient (lights, i, k);
-  for (int r = 0; lights->unit && r < 3; r++) /* what the constant leaves */
+      u[k] += p->w[i] * p->unit[i] * coefficient (p, i, k);
+  for (int r = 0; p->unit && r < 3; r++) /* what the constant leaves */
     for (int k = 0; k < 3; k++)
       a[r][k] -= u[r] * u[k] / u[3];
   minors = a[1][1] * a[2][2] - a[1][2] * a[2][1] + a[0][0] * a[2][2] -
@@ -142,14 +171,50 @@ is_conditioned (const ImkPhotostereoConfig *c, const Lights *lights,
         a[0][2] * (a[1][0] * a[2][1] - a[1][1] * a[2][0]);
   trace = a[0][0] + a[1][1] + a[2][2];
   condition = det / (trace * minors);
-  *tie = *tie || fabs (condition / c->min_condition - 1) < 0.01;
+  p->tie |= fabs (condition / c->min_condition - 1) < 0.01;
   return condition >= c->min_condition && det / (trace * trace * trace) >= 1e-6;
 }
 
-static double
-dot (const double a[3], const double b[3])
+/* ------------------------------------------------------------------------
+ * Thresholds: which lights count. */
+
+static bool
+is_relative (const ImkPhotostereoConfig *c)
 {
-  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+  return c->thresholds != IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+}
+
+static bool
+is_adaptive (const ImkPhotostereoConfig *c)
+{
+  return c->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
+         c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
+}
+
+/* Returns: the lights that a solution after the first needs */
+static uint32_t
+min_lights (const ImkPhotostereoConfig *c, const Pixel *p)
+{
+  uint32_t n = c->min_lights     ? c->min_lights
+               : is_adaptive (c) ? 4
+               : is_relative (c) ? 6
+                                 : 3;
+
+  n = n < p->n ? n : p->n;
+  return p->unit && n < 4 ? 4 : n;
+}
+
+/* Returns: the lights that count */
+static uint32_t
+weigh_roles (Pixel *p)
+{
+  uint32_t used = 0;
+
+  for (uint32_t i = 0; i < p->n; i++) {
+    p->w[i] = p->role[i] != LEFT_OUT;
+    used += p->role[i] != LEFT_OUT;
+  }
+  return used;
 }
 
 static int
@@ -164,16 +229,16 @@ compare_falling (const void *a, const void *b)
  * from @least, the darkest, or 0 without room light, to the third brightest of
  * those that are not clipped */
 static double
-darkest_of (const Lights *lights, double part, double *least)
+darkest_of (const Pixel *p, double part, double *least)
 {
-  const double *g = lights->g;
-  uint32_t n = lights->n;
-  double sorted[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
+  const double *g = p->g;
+  uint32_t n = p->n;
+  double sorted[MAX_LIGHTS];
 
   for (uint32_t i = 0; i < n; i++)
     sorted[i] = g[i] < 1 ? g[i] : 0;
-  *least = lights->unit ? 1 : 0;
-  for (uint32_t i = 0; i < n && lights->unit; i++)
+  *least = p->unit ? 1 : 0;
+  for (uint32_t i = 0; i < n && p->unit; i++)
     *least = fmin (*least, g[i]);
   qsort (sorted, n, sizeof (*sorted), compare_falling);
   return *least + part * ((n < 3 ? 0 : sorted[2]) - *least);
@@ -181,57 +246,134 @@ darkest_of (const Lights *lights, double part, double *least)
 
 /* What the lamp alone gives. */
 static double
-lit (const Lights *a, uint32_t i, const double x[4])
+lit_part (const Pixel *p, uint32_t i, const double x[4])
 {
-  return a->g[i] - (a->unit ? x[3] * a->unit[i] : 0);
+  return p->g[i] - (p->unit ? x[3] * p->unit[i] : 0);
+}
+
+/* Returns: the lights of the solution @x, or 0 without one */
+static uint32_t
+first_round (
+    const ImkPhotostereoConfig *c, const double t[3], Pixel *p, double x[4])
+{
+  bool limits = c->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+  bool clips = c->robust != IMK_PHOTOSTEREO_ROBUST_NONE;
+  bool adaptive = is_adaptive (c);
+  double least = -1, darkest = adaptive ? darkest_of (p, t[0], &least) : -1;
+  uint32_t used;
+
+  for (uint32_t i = 0; i < p->n; i++) {
+    double g = p->g[i];
+    bool within = !limits || is_relative (c) || (g > t[0] && g < t[1]);
+    bool bright = exceeds (p, g, darkest);
+
+    p->role[i] = adaptive && p->unit && g <= least        ? UNLIT
+                 : within && bright && !(clips && g >= 1) ? LIT
+                                                          : LEFT_OUT;
+    /* @least is the darkest value itself, which is no tie */
+    p->tie |= p->unit && g > least && g - least < 2e-6;
+  }
+  used = weigh_roles (p);
+  return used >= (p->unit ? 4 : 3) && is_conditioned (c, p) &&
+                 least_squares (p, x) && dot (x, x) != 0
+             ? used
+             : 0;
 }
 
 /* Over the lights that count and are darker than predicted. */
 static double
-rms_residual (const double x[4], const Lights *a, const double *w, bool *tie)
+rms_residual (Pixel *p, const double x[4])
 {
   double sum = 0;
-  uint32_t n_used = 0;
+  uint32_t n = 0;
 
-  for (uint32_t i = 0; i < a->n; i++) {
-    double r = dot (x, a->l[i]) - lit (a, i, x);
+  for (uint32_t i = 0; i < p->n; i++) {
+    double r = dot (x, p->l[i]) - lit_part (p, i, x);
 
-    *tie = *tie || fabs (r) < 2e-6;
-    if (w[i] > 0 && r > 0 && !a->unlit[i]) {
+    if (exceeds (p, r, 0) && p->role[i] == LIT) {
       sum += r * r;
-      n_used++;
+      n++;
     }
   }
-  return n_used ? sqrt (sum / n_used) : 0;
+  return n ? sqrt (sum / n) : 0;
 }
+
+/* Returns: what light @i is to the round after the solution @x
+ * @limit: of residuals */
+static Role
+next_role (const ImkPhotostereoConfig *c, const double t[3], uint32_t round,
+    double limit, uint32_t i, const double x[4], Pixel *p)
+{
+  double length = is_relative (c) ? sqrt (dot (x, x)) : 1;
+  double seen = lit_part (p, i, x), predicted = dot (x, p->l[i]);
+  bool dark = !exceeds (p, seen, t[0] * length);
+  bool bright = !exceeds (p, t[1] * length, seen);
+  bool misfits = exceeds (p, fabs (predicted - seen), limit);
+  /* until IMK_PHOTOSTEREO_SURE_ROUND n' has to be sure that it turns away */
+  bool faces = p->unit && exceeds (p, predicted, round < 3 ? -limit : 0);
+
+  if (dark && !faces)
+    return p->unit ? UNLIT : LEFT_OUT;
+  return bright || misfits || p->g[i] >= 1 || (!c->readmit && p->dropped[i])
+             ? LEFT_OUT
+             : LIT;
+}
+
+/* Returns: the lights of the next solution, then in @x, or 0 at the end */
+static uint32_t
+next_round (const ImkPhotostereoConfig *c, const double t[3], uint32_t round,
+    Pixel *p, double x[4])
+{
+  double limit = t[2] * (is_relative (c) ? sqrt (dot (x, x)) : 1), next[4];
+  bool same = !p->unit || round >= 3; /* until then tests differ */
+  uint32_t used;
+
+  if (is_adaptive (c))
+    limit = fmax (limit, 2.2 * rms_residual (p, x));
+  for (uint32_t i = 0; i < p->n; i++) {
+    Role last = p->role[i];
+
+    p->dropped[i] |= last != LIT;
+    p->role[i] = next_role (c, t, round, limit, i, x, p);
+    same = same && p->role[i] == last;
+  }
+  used = weigh_roles (p);
+  if (same || used < min_lights (c, p) || !is_conditioned (c, p) ||
+      !least_squares (p, next))
+    return 0;
+  memcpy (x, next, sizeof (next));
+  return used;
+}
+
+/* ------------------------------------------------------------------------
+ * The whole. */
 
 /* Huber's weights w = min (1, t-res / |n'.L + c unit - G|), by iterated least
  * squares: it converges to the least sum of r^2 / 2 up to |r| = t-res, and of
  * t-res (|r| - t-res / 2) beyond. Huber 1964, Ann. Math. Statist. 35, 73-101;
  * the rounds as Holland and Welsch 1977, Communications in Statistics A 6,
  * 813-827. They end where x moves by 1e-4 of its length or less.
- * @x: (inout): the solution without weights; @w: 0 where a sample is clipped */
+ * @x: (inout): the solution without weights; p->w: 0 where a sample is clipped
+ */
 static void
-solve_huber (const ImkPhotostereoConfig *c, const Lights *a, double t_res,
-    double *w, double x[4], bool *tie)
+solve_huber (const ImkPhotostereoConfig *c, double t_res, Pixel *p, double x[4])
 {
-  bool relative = c->thresholds != IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
-
   for (uint32_t round = 1; round < c->max_iterations; round++) {
-    double limit = t_res * (relative ? sqrt (dot (x, x)) : 1);
+    double limit = t_res * (is_relative (c) ? sqrt (dot (x, x)) : 1);
     double next[4], move[3], part;
 
-    for (uint32_t i = 0; i < a->n; i++)
-      if (w[i] > 0)
-        w[i] = fmin (1, limit / fabs (dot (x, a->l[i]) - lit (a, i, x)));
-    if (!is_conditioned (c, a, w, tie) || !least_squares (a, w, next))
+    for (uint32_t i = 0; i < p->n; i++)
+      if (p->w[i] > 0)
+        p->w[i] =
+            fmin (1, limit / fabs (dot (x, p->l[i]) - lit_part (p, i, x)));
+    if (!is_conditioned (c, p) || !least_squares (p, next))
       return;
     for (int k = 0; k < 3; k++)
       move[k] = next[k] - x[k];
     memcpy (x, next, sizeof (next));
     part = sqrt (dot (move, move) / dot (x, x));
-    *tie = *tie || fabs (part / 1e-4 - 1) < 0.1;
-    if (part <= 1e-4 && (!a->unit || round >= 3))
+    p->tie |= fabs (part / 1e-4 - 1) < 0.1;
+    if (part <= 1e-4 && (!p->unit || round >= 3))
       return;
   }
 }
@@ -241,72 +383,17 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
     double (*l)[3], const double *g, const double *unit, const double t[3],
     double x[4], bool *tie)
 {
-  Lights lights = {n, l, g, unit, {false}};
-  double w[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS],
-      best[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
-  double next[4], darkest = -1, least = -1;
-  bool dropped[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS] = {false};
-  bool limits = c->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
-  bool adaptive =
-      limits && c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
-  bool relative = c->thresholds != IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
-  uint32_t min = adaptive ? 4 : relative ? 6 : 3, used = 0;
-  bool clips = c->robust != IMK_PHOTOSTEREO_ROBUST_NONE;
+  Pixel p = {.n = n, .l = l, .g = g, .unit = unit};
+  uint32_t used = first_round (c, t, &p, x), next = used;
 
-  if (c->min_lights)
-    min = c->min_lights;
-  if (adaptive)
-    darkest = darkest_of (&lights, t[0], &least);
-  *tie = false;
-  for (uint32_t i = 0; i < n; i++) {
-    w[i] = !(limits && !relative && !(g[i] > t[0] && g[i] < t[1])) &&
-           !(clips && g[i] >= 1) && g[i] > darkest;
-    lights.unlit[i] = limits && adaptive && unit && g[i] <= least;
-    w[i] = w[i] > 0 || lights.unlit[i];
-    used += w[i] > 0;
-    *tie = *tie || fabs (g[i] - darkest) < 2e-6 ||
-           (limits && unit && g[i] > least && g[i] - least < 2e-6);
-  }
-  if (used < (unit ? 4 : 3) || !is_conditioned (c, &lights, w, tie) ||
-      !least_squares (&lights, w, x) || dot (x, x) == 0)
-    return 0;
-  if (c->robust == IMK_PHOTOSTEREO_ROBUST_HUBER) {
-    if (used >= (min < n ? min : n))
-      solve_huber (c, &lights, t[2], w, x, tie);
-    return used;
-  }
-  memcpy (best, w, sizeof (w));
-  for (uint32_t round = 1; round < c->max_iterations && limits; round++) {
-    double length = relative ? sqrt (dot (x, x)) : 1, limit = t[2] * length;
-    uint32_t count = 0;
-    bool same = !unit || round >= 3; /* until then tests differ */
-
-    if (adaptive)
-      limit = fmax (limit, 2.2 * rms_residual (x, &lights, w, tie));
-    for (uint32_t i = 0; i < n; i++) {
-      double seen = lit (&lights, i, x), predicted = dot (x, l[i]);
-      double r = fabs (predicted - seen);
-      double behind = round < 3 ? -limit : 0;
-      bool faint = seen <= t[0] * length && !(unit && predicted > behind);
-      bool unlit = unit && faint;
-      bool keep = !faint && seen < t[1] * length && r <= limit;
-
-      *tie = *tie || fabs (seen - t[0] * length) < 2e-6 ||
-             fabs (seen - t[1] * length) < 2e-6 || fabs (r - limit) < 2e-6 ||
-             (unit && fabs (predicted - behind) < 2e-6);
-      dropped[i] = dropped[i] || lights.unlit[i] || best[i] == 0;
-      w[i] = unlit || (keep && g[i] < 1 && (c->readmit || !dropped[i]));
-      count += w[i] > 0;
-      same = same && w[i] == best[i] && unlit == lights.unlit[i];
-      lights.unlit[i] = unlit;
+  if (c->robust == IMK_PHOTOSTEREO_ROBUST_HUBER && used > 0 &&
+      used >= min_lights (c, &p))
+    solve_huber (c, t[2], &p, x);
+  if (c->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS)
+    for (uint32_t round = 1; round < c->max_iterations && next > 0; round++) {
+      next = next_round (c, t, round, &p, x);
+      used = next > 0 ? next : used;
     }
-    if (same || count < (min < n ? min : n) || (unit && count < 4) ||
-        !is_conditioned (c, &lights, w, tie) ||
-        !least_squares (&lights, w, next))
-      break;
-    memcpy (x, next, sizeof (next));
-    memcpy (best, w, sizeof (w));
-    used = count;
-  }
+  *tie = p.tie;
   return used;
 }

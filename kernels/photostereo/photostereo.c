@@ -116,27 +116,10 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
   return status;
 }
 
-/* The compiler names a choice that is missing here. */
-static bool
-is_solved_by_cuda (ImkPhotostereoRobust robust)
-{
-  switch (robust) {
-  case IMK_PHOTOSTEREO_ROBUST_NONE:
-  case IMK_PHOTOSTEREO_ROBUST_THRESHOLDS:
-  case IMK_PHOTOSTEREO_ROBUST_HUBER:
-    return true;
-  }
-  return false;
-}
-
 /* What the CPU alone solves. */
 static ImkStatus
 refuse_device (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  if (!is_solved_by_cuda (c->robust))
-    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "robust=%u is solved by the CPU alone: take backend=cpu or auto.",
-        c->robust);
   if (c->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "ambient-model=constant is solved by the CPU alone: take backend=cpu or "
@@ -196,8 +179,6 @@ imk_photostereo_update (
 
   if (status != IMK_OK)
     return status;
-  if (self->on_device && !is_solved_by_cuda (config->robust))
-    return refuse_device (config, error);
   params = imk_photostereo_params_of (config, self->plan.n_lights);
   status = self->backend->update (self->state, &params, error);
   if (status == IMK_OK)

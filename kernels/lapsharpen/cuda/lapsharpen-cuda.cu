@@ -13,6 +13,7 @@
 #include <new>
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/instance.cuh"
 #include "lapsharpen/cuda/lapsharpen-float.cuh"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 #include "lapsharpen/cuda/lapsharpen-samples.cuh"
@@ -111,29 +112,6 @@ __launch_bounds__ (WARP *BLOCK_WARPS, ROWS == SMALL_ROWS ? 1
   }
 }
 
-typedef void (*BytesKernel) (Bytes);
-
-template <int CHANNELS, int ROWS>
-static BytesKernel
-choose_bytes_kernel (const ImkLapsharpenRule *rule)
-{
-  if (rule->fraction)
-    return rule->neighbours == 4 ? sharpen_bytes<CHANNELS, 4, true, ROWS>
-                                 : sharpen_bytes<CHANNELS, 8, true, ROWS>;
-  return rule->neighbours == 4 ? sharpen_bytes<CHANNELS, 4, false, ROWS>
-                               : sharpen_bytes<CHANNELS, 8, false, ROWS>;
-}
-
-template <int ROWS>
-static BytesKernel
-choose_bytes_kernel (const ImkLapsharpenRule *rule)
-{
-  return rule->channels == 1   ? choose_bytes_kernel<1, ROWS> (rule)
-         : rule->channels == 2 ? choose_bytes_kernel<2, ROWS> (rule)
-         : rule->channels == 3 ? choose_bytes_kernel<3, ROWS> (rule)
-                               : choose_bytes_kernel<4, ROWS> (rule);
-}
-
 static Bytes
 make_bytes (
     const ImkLapsharpenRule *rule, const ImkImage *in, const ImkImage *out)
@@ -157,11 +135,14 @@ launch_bytes (const ImkLapsharpenRule *rule, const ImkImage *in,
     const ImkImage *out, cudaStream_t stream, ImkError *error)
 {
   const Bytes b = make_bytes (rule, in, out);
-  const bool large = is_large (&b.frame);
-  const BytesKernel kernel = large ? choose_bytes_kernel<LARGE_ROWS> (rule)
-                                   : choose_bytes_kernel<SMALL_ROWS> (rule);
-  const cudaLaunchConfig_t launch =
-      get_rows_launch (&b.frame, large ? LARGE_ROWS : SMALL_ROWS, stream);
+  const int rows = is_large (&b.frame) ? LARGE_ROWS : SMALL_ROWS;
+  const auto kernel = instance (
+      [] (auto channels, auto neighbours, auto fraction, auto rows) {
+        return sharpen_bytes<channels, neighbours, fraction, rows>;
+      },
+      OneOf<1, 2, 3, 4>{rule->channels}, OneOf<4, 8>{rule->neighbours},
+      rule->fraction > 0, OneOf<LARGE_ROWS, SMALL_ROWS>{rows});
+  const cudaLaunchConfig_t launch = get_rows_launch (&b.frame, rows, stream);
 
   return IMK_CUDA_LAUNCH (error, launch, kernel, b);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/instance.cuh"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 
 enum {
@@ -631,37 +632,21 @@ __launch_bounds__ (WARP *BLOCK_WARPS, NEIGHBOURS == 8       ? 5
         s, p, &focus);
 }
 
-typedef void (*SamplesKernel) (Samples, Sums *);
-
-template <typename Sample, int CHANNELS, int WEIGHT>
-static SamplesKernel
-choose_samples_kernel (uint32_t neighbours, bool plain)
+/* Weights are of pixels of four channels alone. */
+static auto
+choose_samples_kernel (ImkType type, const ImkLapsharpenRule *rule, bool plain)
 {
-  return !plain            ? sharpen_frame<Sample, CHANNELS, WEIGHT>
-         : neighbours == 4 ? sharpen_plain<Sample, CHANNELS, WEIGHT, 4>
-                           : sharpen_plain<Sample, CHANNELS, WEIGHT, 8>;
-}
+  return instance (
+      [plain] (auto type, auto channels, auto weight, auto neighbours) {
+        typedef SampleOf<type> Sample;
+        constexpr int N = weight == NO_WEIGHT ? channels : 4;
 
-template <typename Sample>
-static SamplesKernel
-choose_samples_kernel (const ImkLapsharpenRule *rule, bool plain)
-{
-  const uint32_t n = rule->neighbours;
-
-  if (rule->weight_channel == 0)
-    return choose_samples_kernel<Sample, 4, 0> (n, plain);
-  if (rule->weight_channel == 3)
-    return choose_samples_kernel<Sample, 4, 3> (n, plain);
-  switch (rule->channels) {
-  case 1:
-    return choose_samples_kernel<Sample, 1, NO_WEIGHT> (n, plain);
-  case 2:
-    return choose_samples_kernel<Sample, 2, NO_WEIGHT> (n, plain);
-  case 3:
-    return choose_samples_kernel<Sample, 3, NO_WEIGHT> (n, plain);
-  default:
-    return choose_samples_kernel<Sample, 4, NO_WEIGHT> (n, plain);
-  }
+        return plain ? sharpen_plain<Sample, N, weight, neighbours>
+                     : sharpen_frame<Sample, N, weight>;
+      },
+      OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{type}, OneOf<1, 2, 3, 4>{rule->channels},
+      OneOf<0, 3, NO_WEIGHT>{rule->weight_channel},
+      OneOf<4, 8>{rule->neighbours});
 }
 
 static Samples
@@ -724,9 +709,7 @@ launch_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
   const Samples s = make_samples (rule, in, out, unit);
   const bool plain = is_large (&s.frame) && unit == 16 && s.whole_range &&
                      !s.local && !s.limited && !s.measured;
-  const SamplesKernel kernel =
-      in->type == IMK_TYPE_U8 ? choose_samples_kernel<uint8_t> (rule, plain)
-                              : choose_samples_kernel<uint16_t> (rule, plain);
+  const auto kernel = choose_samples_kernel (in->type, rule, plain);
   const cudaLaunchConfig_t launch =
       get_rows_launch (&s.frame, plain ? LARGE_ROWS : SMALL_ROWS, stream);
 

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/instance.cuh"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 
 enum {
@@ -559,12 +560,12 @@ static ImkStatus
 launch_sharpen_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
     const ImkImage *out, const Low &low, cudaStream_t stream, ImkError *error)
 {
-  const bool pixel = rule->channels == SMOOTH_QUAD;
-  const auto kernel = in->type == IMK_TYPE_U8
-                          ? (pixel ? sharpen_smooth<uint8_t, true>
-                                   : sharpen_smooth<uint8_t, false>)
-                          : (pixel ? sharpen_smooth<uint16_t, true>
-                                   : sharpen_smooth<uint16_t, false>);
+  const auto kernel = instance (
+      [] (auto type, auto pixel) {
+        return sharpen_smooth<SampleOf<type>, pixel>;
+      },
+      OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{in->type},
+      rule->channels == SMOOTH_QUAD);
   cudaLaunchConfig_t launch = {};
 
   launch.blockDim = dim3 (SMOOTH_THREADS);

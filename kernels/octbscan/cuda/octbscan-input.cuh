@@ -2,6 +2,7 @@
 /* From jobs to what is taken off their spectra, whatever strategy follows. */
 #pragma once
 
+#include "core/cuda/instance.cuh"
 #include "octbscan/cuda/octbscan-finish.cuh"
 
 enum {
@@ -260,20 +261,11 @@ launch_means (
 
   if (!a.means)
     return IMK_OK;
-  switch (type) {
-  case IMK_TYPE_U8:
-    status = launch_means_of<uint8_t> (a, stream, error);
-    break;
-  case IMK_TYPE_U16:
-    status = launch_means_of<uint16_t> (a, stream, error);
-    break;
-  case IMK_TYPE_I16:
-    status = launch_means_of<int16_t> (a, stream, error);
-    break;
-  default:
-    status = launch_means_of<float> (a, stream, error);
-    break;
-  }
+  status = instance (
+      [&] (auto type) {
+        return launch_means_of<SampleOf<type>> (a, stream, error);
+      },
+      OneOf<IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32>{type});
   if (status == IMK_OK && a.followed)
     status = IMK_CUDA_LAUNCH (error, columns, follow_means, a);
   return status;

@@ -5,6 +5,7 @@
  * computed anew each round: that is cheaper than reading them. Of the
  * arithmetic of the CPU's loops it differs by fused additions and the
  * approximate reciprocal root. */
+#include "core/cuda/instance.cuh"
 #include "photostereo/cuda/photostereo-cuda.cuh"
 
 /* ------------------------------------------------------------------------
@@ -434,34 +435,18 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
   add_row (&a.rows[y], row);
 }
 
-typedef void (*Kernel) (const Arguments);
-
-template <typename Sample, int PLANES>
-static Kernel
-choose_kernel (Solver solver)
-{
-  return solver == HUBER  ? solve_pixels<Sample, HUBER, PLANES>
-         : solver == DROP ? solve_pixels<Sample, DROP, PLANES>
-                          : solve_pixels<Sample, READMIT, PLANES>;
-}
-
-template <typename Sample>
-static Kernel
-choose_kernel (const Arguments *a)
-{
-  Solver solver = solver_of (a->params);
-
-  return a->plan.n_planes <= 3
-             ? choose_kernel<Sample, 3> (solver)
-             : choose_kernel<Sample, IMK_PHOTOSTEREO_MAX_PLANES> (solver);
-}
-
 ImkStatus
 imk_photostereo_cuda_solve_general (
     const Arguments *a, cudaStream_t stream, ImkError *error)
 {
-  Kernel kernel = a->plan.type == IMK_TYPE_U8 ? choose_kernel<uint8_t> (a)
-                                              : choose_kernel<uint16_t> (a);
+  const auto kernel = instance (
+      [] (auto type, auto solver, auto planes) {
+        return solve_pixels<SampleOf<type>, solver, planes>;
+      },
+      OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{a->plan.type},
+      OneOf<HUBER, DROP, READMIT>{solver_of (a->params)},
+      OneOf<3, IMK_PHOTOSTEREO_MAX_PLANES>{
+          a->plan.n_planes <= 3 ? 3 : IMK_PHOTOSTEREO_MAX_PLANES});
   cudaLaunchConfig_t launch = launch_of (a->plan.width, a->tile_rows, stream);
 
   return IMK_CUDA_LAUNCH (error, launch, kernel, *a);

@@ -391,14 +391,9 @@ template <int FALLOFF> struct Matrix {
 static Kernel
 choose_kernel (ImkPhotostereoModel model)
 {
-  switch (model) {
-  case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
-    return solve_segments<Matrix<3>>;
-  case IMK_PHOTOSTEREO_MODEL_UNIT:
-    return solve_segments<Matrix<1>>;
-  default:
-    return solve_segments<Matrix<0>>;
-  }
+  return instance (
+      [] (auto falloff) { return solve_segments<Matrix<falloff>>; },
+      falloff_of (model));
 }
 
 bool

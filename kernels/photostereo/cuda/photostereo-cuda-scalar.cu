@@ -321,38 +321,19 @@ struct Kernels {
   Kernel solve, results;
 };
 
-template <typename Sample, int FALLOFF>
-static Kernels
-kernels_of (bool one_gain)
-{
-  return one_gain ? Kernels{add_packets<Sample, FALLOFF, true>,
-                        solve_segments<Scalar<Sample, FALLOFF, true>>,
-                        store_results<Sample, FALLOFF>}
-                  : Kernels{add_packets<Sample, FALLOFF, false>,
-                        solve_segments<Scalar<Sample, FALLOFF, false>>,
-                        store_results<Sample, FALLOFF>};
-}
-
-template <int FALLOFF>
-static Kernels
-kernels_of (const Arguments *a)
-{
-  return a->plan.type == IMK_TYPE_U8
-             ? kernels_of<uint8_t, FALLOFF> (a->one_gain)
-             : kernels_of<uint16_t, FALLOFF> (a->one_gain);
-}
-
 static Kernels
 choose_kernels (const Arguments *a)
 {
-  switch (a->plan.model) {
-  case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
-    return kernels_of<3> (a);
-  case IMK_PHOTOSTEREO_MODEL_UNIT:
-    return kernels_of<1> (a);
-  default:
-    return kernels_of<0> (a);
-  }
+  return instance (
+      [] (auto type, auto falloff, auto one_gain) {
+        typedef SampleOf<type> Sample;
+
+        return Kernels{add_packets<Sample, falloff, one_gain>,
+            solve_segments<Scalar<Sample, falloff, one_gain>>,
+            store_results<Sample, falloff>};
+      },
+      OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{a->plan.type},
+      falloff_of (a->plan.model), a->one_gain);
 }
 
 ImkStatus

@@ -12,6 +12,7 @@
  * How the sums of a round are made is the variant: Scalar or Matrix. */
 #pragma once
 
+#include "core/cuda/instance.cuh"
 #include "photostereo/cuda/photostereo-cuda-light.cuh"
 
 enum {
@@ -180,6 +181,15 @@ __launch_bounds__ (THREADS, 4)
  * Launches. */
 
 typedef void (*Kernel) (const Arguments);
+
+/* The power of 1 / |s - x| in k, see light_vector (). */
+static OneOf<3, 1, 0>
+falloff_of (ImkPhotostereoModel model)
+{
+  return {model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE ? 3
+          : model == IMK_PHOTOSTEREO_MODEL_UNIT         ? 1
+                                                        : 0};
+}
 
 /* @size: of the variant's shared memory */
 static ImkStatus

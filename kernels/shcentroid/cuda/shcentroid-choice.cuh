@@ -2,6 +2,7 @@
 /* Which instance of a kernel's template a frame takes. */
 #pragma once
 
+#include "core/cuda/instance.cuh"
 #include "shcentroid/cuda/shcentroid-chain.cuh"
 #include "shcentroid/cuda/shcentroid-correlation.cuh"
 #include "shcentroid/cuda/shcentroid-integers.cuh"
@@ -21,249 +22,121 @@ struct Choice {
   uint32_t side; /* of small cells */
 };
 
+typedef OneOf<IMK_TYPE_U8, IMK_TYPE_U16> IntegerType;
+typedef OneOf<IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32> AnyType;
+typedef OneOf<small::LEAST_SIDE, small::MOST_SIDE> SmallSide;
+
 /* ------------------------------------------------------------------------
  * Integers. */
 
-typedef void (*Kernel) (const Arguments);
-
-template <typename Sample, bool ALL>
-static Kernel
+static auto
 choose_kernel (const Choice &c)
 {
-  return c.leveled ? integers::measure_cells<Sample, ALL, true, true>
-         : c.cut   ? integers::measure_cells<Sample, ALL, true, false>
-                   : integers::measure_cells<Sample, ALL, false, false>;
+  return instance (
+      [] (auto type, auto all, auto cut, auto leveled) {
+        constexpr bool CUT = cut || leveled;
+
+        return integers::measure_cells<SampleOf<type>, all, CUT, leveled>;
+      },
+      IntegerType{c.type}, c.all, c.cut, c.leveled);
 }
 
-static Kernel
-choose_kernel (const Choice &c)
-{
-  if (c.type == IMK_TYPE_U8)
-    return c.all ? choose_kernel<uint8_t, true> (c)
-                 : choose_kernel<uint8_t, false> (c);
-  return c.all ? choose_kernel<uint16_t, true> (c)
-               : choose_kernel<uint16_t, false> (c);
-}
-
-static Kernel
+static auto
 choose_extremes_kernel (const Choice &c)
 {
-  return c.type == IMK_TYPE_U8 ? integers::find_piece_extremes<uint8_t>
-                               : integers::find_piece_extremes<uint16_t>;
+  return instance (
+      [] (auto type) { return integers::find_piece_extremes<SampleOf<type>>; },
+      IntegerType{c.type});
 }
 
-typedef void (*SmallKernel) (const Arguments, const small::Layout);
-
-template <typename Sample, uint32_t SIDE>
-static SmallKernel
+static auto
 choose_small_kernel (const Choice &c)
 {
-  return c.cut || c.leveled ? small::measure_cells<Sample, SIDE, true>
-                            : small::measure_cells<Sample, SIDE, false>;
-}
-
-static SmallKernel
-choose_small_kernel (const Choice &c)
-{
-  if (c.side == small::LEAST_SIDE)
-    return c.type == IMK_TYPE_U8
-               ? choose_small_kernel<uint8_t, small::LEAST_SIDE> (c)
-               : choose_small_kernel<uint16_t, small::LEAST_SIDE> (c);
-  return c.type == IMK_TYPE_U8
-             ? choose_small_kernel<uint8_t, small::MOST_SIDE> (c)
-             : choose_small_kernel<uint16_t, small::MOST_SIDE> (c);
+  return instance (
+      [] (auto type, auto side, auto cut) {
+        return small::measure_cells<SampleOf<type>, side, cut>;
+      },
+      IntegerType{c.type}, SmallSide{c.side}, c.cut || c.leveled);
 }
 
 /* ------------------------------------------------------------------------
  * The chain. */
 
-typedef void (*ChainKernel) (const ChainArguments);
-
-template <typename Sample, bool CALIBRATED, bool RARE>
-static ChainKernel
+static auto
 choose_chain_kernel (const Choice &c)
 {
-  if (c.all)
-    return c.wide ? measure_chain<Sample, CALIBRATED, true, true, RARE>
-                  : measure_chain<Sample, CALIBRATED, true, false, RARE>;
-  return c.wide ? measure_chain<Sample, CALIBRATED, false, true, RARE>
-                : measure_chain<Sample, CALIBRATED, false, false, RARE>;
+  return instance (
+      [] (auto type, auto calibrated, auto all, auto wide, auto rare) {
+        return measure_chain<SampleOf<type>, calibrated, all, wide, rare>;
+      },
+      AnyType{c.type}, c.calibrated, c.all, c.wide, c.rare);
 }
 
-template <typename Sample>
-static ChainKernel
-choose_chain_kernel (const Choice &c)
-{
-  if (c.rare)
-    return c.calibrated ? choose_chain_kernel<Sample, true, true> (c)
-                        : choose_chain_kernel<Sample, false, true> (c);
-  return c.calibrated ? choose_chain_kernel<Sample, true, false> (c)
-                      : choose_chain_kernel<Sample, false, false> (c);
-}
-
-static ChainKernel
-choose_chain_kernel (const Choice &c)
-{
-  return c.type == IMK_TYPE_U8    ? choose_chain_kernel<uint8_t> (c)
-         : c.type == IMK_TYPE_U16 ? choose_chain_kernel<uint16_t> (c)
-                                  : choose_chain_kernel<float> (c);
-}
-
-template <typename Sample, bool CALIBRATED, bool CUT>
-static ChainKernel
+static auto
 choose_reals_kernel (const Choice &c)
 {
-  if (c.all)
-    return c.weighted
-               ? reals::measure_reals<Sample, CALIBRATED, true, true, CUT>
-               : reals::measure_reals<Sample, CALIBRATED, true, false, CUT>;
-  return c.weighted
-             ? reals::measure_reals<Sample, CALIBRATED, false, true, CUT>
-             : reals::measure_reals<Sample, CALIBRATED, false, false, CUT>;
+  return instance (
+      [] (auto type, auto calibrated, auto all, auto weighted, auto cut) {
+        return reals::measure_reals<SampleOf<type>, calibrated, all, weighted,
+            cut>;
+      },
+      IntegerType{c.type}, c.calibrated, c.all, c.weighted, c.cut);
 }
 
-template <typename Sample>
-static ChainKernel
-choose_reals_kernel (const Choice &c)
-{
-  if (c.calibrated)
-    return c.cut ? choose_reals_kernel<Sample, true, true> (c)
-                 : choose_reals_kernel<Sample, true, false> (c);
-  return c.cut ? choose_reals_kernel<Sample, false, true> (c)
-               : choose_reals_kernel<Sample, false, false> (c);
-}
-
-static ChainKernel
-choose_reals_kernel (const Choice &c)
-{
-  return c.type == IMK_TYPE_U8 ? choose_reals_kernel<uint8_t> (c)
-                               : choose_reals_kernel<uint16_t> (c);
-}
-
-typedef void (*SmallRealsKernel) (const ChainArguments, const small::Layout);
-
-template <typename Sample, uint32_t SIDE, bool CALIBRATED>
-static SmallRealsKernel
+static auto
 choose_small_reals_kernel (const Choice &c)
 {
-  if (c.weighted)
-    return c.cut ? small::measure_reals<Sample, SIDE, CALIBRATED, true, true>
-                 : small::measure_reals<Sample, SIDE, CALIBRATED, true, false>;
-  return c.cut ? small::measure_reals<Sample, SIDE, CALIBRATED, false, true>
-               : small::measure_reals<Sample, SIDE, CALIBRATED, false, false>;
-}
-
-template <typename Sample, uint32_t SIDE>
-static SmallRealsKernel
-choose_small_reals_kernel (const Choice &c)
-{
-  return c.calibrated ? choose_small_reals_kernel<Sample, SIDE, true> (c)
-                      : choose_small_reals_kernel<Sample, SIDE, false> (c);
-}
-
-static SmallRealsKernel
-choose_small_reals_kernel (const Choice &c)
-{
-  if (c.side == small::LEAST_SIDE)
-    return c.type == IMK_TYPE_U8
-               ? choose_small_reals_kernel<uint8_t, small::LEAST_SIDE> (c)
-               : choose_small_reals_kernel<uint16_t, small::LEAST_SIDE> (c);
-  return c.type == IMK_TYPE_U8
-             ? choose_small_reals_kernel<uint8_t, small::MOST_SIDE> (c)
-             : choose_small_reals_kernel<uint16_t, small::MOST_SIDE> (c);
+  return instance (
+      [] (auto type, auto side, auto calibrated, auto weighted, auto cut) {
+        return small::measure_reals<SampleOf<type>, side, calibrated, weighted,
+            cut>;
+      },
+      IntegerType{c.type}, SmallSide{c.side}, c.calibrated, c.weighted, c.cut);
 }
 
 /* ------------------------------------------------------------------------
  * Correlation. */
 
-typedef void (*MatchKernel) (const MatchArguments);
-
-template <typename Sample, bool CALIBRATED>
-static MatchKernel
+static auto
 choose_match_kernel (const Choice &c)
 {
-  if (c.all)
-    return c.global ? measure_matches<Sample, CALIBRATED, true, true>
-                    : measure_matches<Sample, CALIBRATED, true, false>;
-  return c.global ? measure_matches<Sample, CALIBRATED, false, true>
-                  : measure_matches<Sample, CALIBRATED, false, false>;
+  return instance (
+      [] (auto type, auto calibrated, auto all, auto global) {
+        return measure_matches<SampleOf<type>, calibrated, all, global>;
+      },
+      AnyType{c.type}, c.calibrated, c.all, c.global);
 }
 
-template <typename Sample>
-static MatchKernel
-choose_match_kernel_of (const Choice &c)
-{
-  return c.calibrated ? choose_match_kernel<Sample, true> (c)
-                      : choose_match_kernel<Sample, false> (c);
-}
-
-static MatchKernel
-choose_match_kernel (const Choice &c)
-{
-  return c.type == IMK_TYPE_U8    ? choose_match_kernel_of<uint8_t> (c)
-         : c.type == IMK_TYPE_U16 ? choose_match_kernel_of<uint16_t> (c)
-                                  : choose_match_kernel_of<float> (c);
-}
-
-template <typename Sample>
-static MatchKernel
+static auto
 choose_template_kernel (const Choice &c)
 {
-  return c.calibrated ? take_template<Sample, true>
-                      : take_template<Sample, false>;
-}
-
-static MatchKernel
-choose_template_kernel (const Choice &c)
-{
-  return c.type == IMK_TYPE_U8    ? choose_template_kernel<uint8_t> (c)
-         : c.type == IMK_TYPE_U16 ? choose_template_kernel<uint16_t> (c)
-                                  : choose_template_kernel<float> (c);
+  return instance (
+      [] (auto type, auto calibrated) {
+        return take_template<SampleOf<type>, calibrated>;
+      },
+      AnyType{c.type}, c.calibrated);
 }
 
 /* ------------------------------------------------------------------------
  * The linear estimators. */
 
-typedef void (*LinearKernel) (const LinearArguments);
-
-template <typename Sample, bool CALIBRATED>
-static LinearKernel
+static auto
 choose_linear_kernel (const Choice &c, bool pupils)
 {
-  if (pupils)
-    return c.all ? measure_pupils<Sample, CALIBRATED, true>
-                 : measure_pupils<Sample, CALIBRATED, false>;
-  return c.all ? filter_cells<Sample, CALIBRATED, true>
-               : filter_cells<Sample, CALIBRATED, false>;
+  return instance (
+      [pupils] (auto type, auto calibrated, auto all) {
+        return pupils ? measure_pupils<SampleOf<type>, calibrated, all>
+                      : filter_cells<SampleOf<type>, calibrated, all>;
+      },
+      AnyType{c.type}, c.calibrated, c.all);
 }
 
-template <typename Sample>
-static LinearKernel
-choose_linear_kernel (const Choice &c, bool pupils)
-{
-  return c.calibrated ? choose_linear_kernel<Sample, true> (c, pupils)
-                      : choose_linear_kernel<Sample, false> (c, pupils);
-}
-
-static LinearKernel
-choose_linear_kernel (const Choice &c, bool pupils)
-{
-  return c.type == IMK_TYPE_U8    ? choose_linear_kernel<uint8_t> (c, pupils)
-         : c.type == IMK_TYPE_U16 ? choose_linear_kernel<uint16_t> (c, pupils)
-                                  : choose_linear_kernel<float> (c, pupils);
-}
-
-template <typename Sample>
-static LinearKernel
+static auto
 choose_mean_kernel (const Choice &c)
 {
-  return c.calibrated ? find_mean<Sample, true> : find_mean<Sample, false>;
-}
-
-static LinearKernel
-choose_mean_kernel (const Choice &c)
-{
-  return c.type == IMK_TYPE_U8    ? choose_mean_kernel<uint8_t> (c)
-         : c.type == IMK_TYPE_U16 ? choose_mean_kernel<uint16_t> (c)
-                                  : choose_mean_kernel<float> (c);
+  return instance (
+      [] (auto type, auto calibrated) {
+        return find_mean<SampleOf<type>, calibrated>;
+      },
+      AnyType{c.type}, c.calibrated);
 }

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/instance.cuh"
 #include "shreconstruct/cuda/shreconstruct-product.cuh"
 #include "shreconstruct/shreconstruct-backend.h"
 
@@ -454,41 +455,22 @@ renew_all (Cuda *cuda, const ImkShreconstructFrame *frame, cudaStream_t stream,
   return status;
 }
 
-typedef void (*Multiply) (Product, Control, End);
+template <ImkShreconstructStorage STORAGE>
+using StoredOf =
+    std::conditional_t<STORAGE == IMK_SHRECONSTRUCT_STORAGE_F16, __half,
+        std::conditional_t<STORAGE == IMK_SHRECONSTRUCT_STORAGE_BF16,
+            __nv_bfloat16, float>>;
 
-template <typename Stored>
-static Multiply
-multiply_of (uint32_t n_rows)
-{
-  switch (n_rows) {
-  case 1:
-    return multiply<Stored, 1>;
-  case 2:
-    return multiply<Stored, 2>;
-  case 3:
-    return multiply<Stored, 3>;
-  case 4:
-    return multiply<Stored, 4>;
-  case 5:
-    return multiply<Stored, 5>;
-  case 6:
-    return multiply<Stored, 6>;
-  default:
-    return multiply<Stored, 8>;
-  }
-}
-
-static Multiply
+static auto
 choose (ImkShreconstructStorage storage, uint32_t n_rows)
 {
-  switch (storage) {
-  case IMK_SHRECONSTRUCT_STORAGE_F16:
-    return multiply_of<__half> (n_rows);
-  case IMK_SHRECONSTRUCT_STORAGE_BF16:
-    return multiply_of<__nv_bfloat16> (n_rows);
-  default:
-    return multiply_of<float> (n_rows);
-  }
+  return instance (
+      [] (auto storage, auto n_rows) {
+        return multiply<StoredOf<storage>, n_rows>;
+      },
+      OneOf<IMK_SHRECONSTRUCT_STORAGE_F16, IMK_SHRECONSTRUCT_STORAGE_BF16,
+          IMK_SHRECONSTRUCT_STORAGE_F32>{storage},
+      OneOf<1, 2, 3, 4, 5, 6, 8>{n_rows});
 }
 
 /* What a frame is launched with. */
