@@ -79,6 +79,11 @@ imk_octbscan_without_pointers (const ImkOctbscanConfig *config)
   return own;
 }
 
+/* In cpu/operators.c. @operators: (out): to be freed, also after a failure; as
+ * in @plan, whose operators are not read */
+ImkStatus imk_octbscan_make_operators (
+    const ImkOctbscanPlan *plan, float **operators, ImkError *error);
+
 extern const ImkOctbscanBackend imk_octbscan_cpu;
 extern const ImkOctbscanBackend imk_octbscan_cuda;
 

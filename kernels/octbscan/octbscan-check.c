@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that
  * a NaN fails them. */
-#include "core/config.h"
 #include "octbscan/octbscan-check.h"
 
 #include <math.h>
 
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-lateral.h"
 
@@ -327,12 +327,4 @@ imk_octbscan_check (const ImkOctbscanConfig *given, ImkError *error)
   if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_check_operators (config, error);
   return status;
-}
-
-const ImkOctbscanConfig *
-imk_octbscan_read_config (
-    const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error)
-{
-  imk_octbscan_config_init (own);
-  return imk_config_read (config, own, "imk_octbscan_config_init", error);
 }

@@ -256,3 +256,17 @@ imk_photostereo_read_config (const ImkPhotostereoConfig *config,
   imk_photostereo_config_init (own);
   return imk_config_read (config, own, "imk_photostereo_config_init", error);
 }
+
+uint32_t
+imk_photostereo_n_colours (const ImkPhotostereoConfig *given)
+{
+  ImkPhotostereoConfig own;
+  const ImkPhotostereoConfig *c =
+      imk_photostereo_read_config (given, &own, NULL);
+
+  if (!c)
+    return 0;
+  return c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE
+             ? 3
+             : c->bands;
+}

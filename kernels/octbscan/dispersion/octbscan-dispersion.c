@@ -12,6 +12,7 @@
 #include "imk/parallel.h"
 #include "imk/fft.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/cpu/pattern.h"
 #include "octbscan/cpu/pool.h"

@@ -9,6 +9,7 @@
 #include "core/sample.h"
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-rows.h"
 
 enum { MOST_LINES = 64, FIRST_TERMS = 6 };

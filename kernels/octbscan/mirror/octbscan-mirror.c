@@ -8,6 +8,7 @@
 
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 
 enum { LEAST_TERMS = 3, MOST_TERMS = MIRROR_TERMS - 1 };
