@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-chain.h"
 #include "octbscan/octbscan-check.h"
@@ -339,7 +340,7 @@ ImkStatus
 imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error)
 {
-  ImkStatus status = imk_octbscan_check_between (
+  ImkStatus status = imk_limits_check_one (
       "The number of B-scans", n_jobs, 1, self->config.max_jobs, error);
 
   for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)

@@ -11,6 +11,7 @@
 
 #include "imk/parallel.h"
 #include "imk/fft.h"
+#include "core/limits.h"
 #include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
@@ -698,7 +699,7 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   ImkImage rows = *in, z;
 
   if (status == IMK_OK)
-    status = imk_octbscan_check_between ("camera", camera, 0, n - 1, error);
+    status = imk_limits_check_one ("camera", camera, 0, n - 1, error);
   if (status == IMK_OK)
     status = imk_image_check (in, "input", config->type, 1, config->width,
         config->height, false, error);
