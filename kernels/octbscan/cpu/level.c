@@ -33,7 +33,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
   ImkOctbscanParams params;
   ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
   size_t n = (size_t) in->width * in->height;
-  ImkOctbscanPool *pool = NULL;
+  ImkPool *pool = NULL;
   uint32_t *counts;
   float *intensity, found[4];
   ImkStatus status;
@@ -56,7 +56,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
   if (status == IMK_OK)
     status = imk_octbscan_choose_loops (&picture.loops, error);
   if (status == IMK_OK)
-    status = imk_octbscan_pool_new (
+    status = imk_pool_new (
         1, imk_octbscan_picture_scratch_size (in->width), &pool, error);
   if (status == IMK_OK) {
     for (uint32_t y = 0; y < in->height; y++)
@@ -70,7 +70,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
     if (ends)
       memcpy (ends, found, sizeof (found));
   }
-  imk_octbscan_pool_free (pool);
+  imk_pool_free (pool);
   free (counts);
   free (intensity);
   return status;

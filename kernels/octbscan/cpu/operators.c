@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "octbscan/cpu/fft.h"
-#include "octbscan/cpu/pool.h"
+#include "core/pool.h"
 #include "octbscan/octbscan-backend.h"
 
 enum { N_LANES = IMK_OCTBSCAN_N_LANES };
@@ -64,10 +64,9 @@ imk_octbscan_make_operators (
   if (status != IMK_OK)
     return status;
   *operators = malloc (n * sizeof (float));
-  samples = imk_octbscan_alloc (N_LANES * c->width * sizeof (float));
-  z = imk_octbscan_alloc (
-      2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
-  scratch = imk_octbscan_alloc (imk_octbscan_fft_scratch_size (fft));
+  samples = imk_pool_alloc (N_LANES * c->width * sizeof (float));
+  z = imk_pool_alloc (2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
+  scratch = imk_pool_alloc (imk_octbscan_fft_scratch_size (fft));
   status = *operators && samples && z && scratch
                ? run_columns (plan, fft, samples, z, scratch, *operators, error)
                : imk_error_set (error, IMK_ERROR_MEMORY,
