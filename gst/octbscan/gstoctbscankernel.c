@@ -189,25 +189,13 @@ gst_oct_bscan_plan_free (GstOctBscanPlan *self)
   g_free (self);
 }
 
-ImkOctbscanConfig
-gst_oct_bscan_plan_values (const GstOctBscanPlan *self)
-{
-  ImkOctbscanConfig c = self->config;
-
-  c.live_dispersion = NULL;
-  c.cameras = NULL;
-  c.background = c.pattern = NULL;
-  c.scan_curve = c.window_values = c.tracking_profile = NULL;
-  return c;
-}
-
 /* @made: (out): untouched on an error */
 static ImkStatus
 open_new (const GstOctBscanPlan *plan, ImkBackend backend,
     GstOctBscanOpen *made, ImkError *error)
 {
-  GstOctBscanOpen own = {
-      .backend = backend, .config = gst_oct_bscan_plan_values (plan)};
+  GstOctBscanOpen own = {.backend = backend,
+      .config = imk_octbscan_without_pointers (&plan->config)};
   ImkOctbscanConfig c = plan->config;
   ImkStatus status;
 

@@ -27,9 +27,6 @@ GstOctBscanPlan *gst_oct_bscan_plan_new (
     GstOctBscan *self, const Settings *settings, ImkError *error);
 void gst_oct_bscan_plan_free (GstOctBscanPlan *self);
 
-/* Returns: the configuration without its pointers */
-ImkOctbscanConfig gst_oct_bscan_plan_values (const GstOctBscanPlan *self);
-
 /* Makes a kernel for the settings in use. With CUDA the context must be
  * current. */
 ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,

@@ -4,53 +4,42 @@
 #include "gstoctbscanoutput.h"
 #include "gstoctbscanplan.h"
 
+/* Other threads change the count while a snapshot is copied. g_atomic_rc_box
+ * would keep it apart as well, but the thread sanitizer does not see GLib
+ * count. */
+typedef struct {
+  GstOctBscanSnapshot snapshot;
+  gint count; /* atomic */
+} Counted;
+
 static GstOctBscanSnapshot *
 snapshot_copy (const GstOctBscanSnapshot *from)
 {
-  GstOctBscanSnapshot *snapshot = g_new (GstOctBscanSnapshot, 1);
+  Counted *counted = g_new (Counted, 1);
+  GstOctBscanSnapshot *snapshot = &counted->snapshot;
 
-  /* not the count: other threads change it meanwhile. g_atomic_rc_box would
-   * keep it apart, but the thread sanitizer does not see GLib count. */
-  *snapshot = (GstOctBscanSnapshot){
-      .ref_count = 1,
-      .changes = from->changes,
-      .config = from->config,
-      .scaling = from->scaling,
-      .auto_range = from->auto_range,
-      .auto_serial = from->auto_serial,
-      .average_bscans = from->average_bscans,
-      .depth = from->depth,
-      .lateral = from->lateral,
-      .wavelengths = {from->wavelengths[0], from->wavelengths[1]},
-      .refractive_index = from->refractive_index,
-      .element = from->element,
-      .settings_hash = g_strdup (from->settings_hash),
-      .pads_serial = from->pads_serial,
-      .volume = from->volume,
-  };
-  if (from->config.live_dispersion) {
-    memcpy (snapshot->live, from->live, sizeof (snapshot->live));
+  counted->count = 1;
+  *snapshot = *from;
+  snapshot->settings_hash = g_strdup (from->settings_hash);
+  if (from->config.live_dispersion)
     snapshot->config.live_dispersion = snapshot->live;
-  }
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    snapshot->pads[i] = from->pads[i] ? gst_object_ref (from->pads[i]) : NULL;
-    snapshot->is_float[i] = from->is_float[i];
-    snapshot->info[i] = from->info[i];
-  }
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (snapshot->pads[i])
+      gst_object_ref (snapshot->pads[i]);
   return snapshot;
 }
 
 static GstOctBscanSnapshot *
 snapshot_ref (GstOctBscanSnapshot *snapshot)
 {
-  g_atomic_int_inc (&snapshot->ref_count);
+  g_atomic_int_inc (&((Counted *) snapshot)->count);
   return snapshot;
 }
 
 void
 gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot)
 {
-  if (!g_atomic_int_dec_and_test (&snapshot->ref_count))
+  if (!g_atomic_int_dec_and_test (&((Counted *) snapshot)->count))
     return;
   for (guint i = 0; i < N_OUTPUTS; i++)
     g_clear_object (&snapshot->pads[i]);
@@ -108,7 +97,7 @@ snapshot_new (GstOctBscan *self)
   GstOctBscanSnapshot *snapshot;
   GstOctBscanSnapshot now = {
       .changes = self->n_changes,
-      .config = gst_oct_bscan_plan_values (self->plan),
+      .config = imk_octbscan_without_pointers (&self->plan->config),
       .scaling = self->now->scaling,
       .average_bscans = self->now->average_bscans,
       .element = gst_imaging_origin_element (GST_ELEMENT (self)),

@@ -9,8 +9,7 @@ G_BEGIN_DECLS
 
 /* The settings and formats of a number of B-scans. Immutable. */
 struct _GstOctBscanSnapshot {
-  gint ref_count; /* atomic */
-  guint changes;  /* n_changes of the settings in use */
+  guint changes; /* n_changes of the settings in use */
   ImkOctbscanConfig config;
   Scaling scaling;
   gboolean auto_range; /* range=auto, also if @config has fixed ends by now */

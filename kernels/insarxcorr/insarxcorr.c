@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "imk/device.h"
 #include "insarxcorr/insarxcorr-backend.h"
 
@@ -67,23 +68,9 @@ read_config (const ImkInsarxcorrConfig *config, ImkInsarxcorrConfig *own,
  * a NaN fails them. */
 
 static ImkStatus
-check_range (const char *property, int64_t value, int64_t least, int64_t most,
-    ImkError *error)
+check_limits (const ImkInsarxcorrConfig *c, ImkError *error)
 {
-  if (value >= least && value <= most)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s is %lld; it can be %lld to %lld.", property, (long long) value,
-      (long long) least, (long long) most);
-}
-
-static ImkStatus
-check_integers (const ImkInsarxcorrConfig *c, ImkError *error)
-{
-  const struct {
-    const char *property;
-    int64_t value, least, most;
-  } ranges[] = {
+  const ImkLimits limits[] = {
       {"nx", c->nx, 1, 1000000},
       {"ny", c->ny, 1, 1000000},
       {"mode", c->mode, 0, IMK_INSARXCORR_PRECISE},
@@ -102,14 +89,11 @@ check_integers (const ImkInsarxcorrConfig *c, ImkError *error)
       {"window-height", c->window_height ? c->window_height : 8, 8, 2048},
       {"The number of further devices", c->n_devices, 0,
           IMK_INSARXCORR_MAX_DEVICES - 1},
+      {"min-valid", c->min_valid, 0, 1},
+      {NULL},
   };
-  ImkStatus status = IMK_OK;
 
-  for (size_t i = 0;
-       i < sizeof (ranges) / sizeof (ranges[0]) && status == IMK_OK; i++)
-    status = check_range (ranges[i].property, ranges[i].value, ranges[i].least,
-        ranges[i].most, error);
-  return status;
+  return imk_limits_check (limits, error);
 }
 
 static ImkStatus
@@ -120,9 +104,6 @@ check_reals (const ImkInsarxcorrConfig *c, ImkError *error)
         "The PRF of the secondary differs from that of the reference by a "
         "factor of %g; it must be above 0 and below 2.",
         1 + c->prf_ratio);
-  if (!(c->min_valid >= 0 && c->min_valid <= 1))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "min-valid is %g; it can be 0 to 1.", c->min_valid);
   if (!(c->min_correlation >= 0 && c->min_correlation <= 100) &&
       c->min_correlation != IMK_INSARXCORR_SIGNIFICANT)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -212,7 +193,7 @@ make_sizes (
 {
   ImkInsarxcorrConfig own;
   const ImkInsarxcorrConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_integers (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status = config ? check_limits (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = check_reals (config, error);
@@ -224,9 +205,9 @@ make_sizes (
     status = check_images (plan, error);
   /* nx and ny as grid=step has computed them. */
   if (status == IMK_OK)
-    status = check_range ("nx", plan->config.nx, 1, 1000000, error);
+    status = imk_limits_check_one ("nx", plan->config.nx, 1, 1000000, error);
   if (status == IMK_OK)
-    status = check_range ("ny", plan->config.ny, 1, 1000000, error);
+    status = imk_limits_check_one ("ny", plan->config.ny, 1, 1000000, error);
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "normalintegrate/normalintegrate-correct.h"
 
 struct ImkNormalintegrate {
@@ -94,11 +95,17 @@ check_params (const ImkNormalintegrateConfig *c,
       {"max-slope", c->max_slope, true},
       {"height-range", c->grey_range, false},
   };
+  const ImkLimits limits[] = {
+      {"stiffness", c->stiffness, 0, 1e6},
+      {"tolerance", c->tolerance, 0, 1},
+      {"max-iterations", c->max_iterations, 1, 10000},
+      {NULL},
+  };
+  ImkStatus status = imk_limits_check_one (
+      "method", c->method, 0, IMK_NORMALINTEGRATE_BILATERAL, error);
 
-  if ((int) c->method < 0 || c->method > IMK_NORMALINTEGRATE_BILATERAL)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "method has no choice of the number %d; there are 0..%d.",
-        (int) c->method, (int) IMK_NORMALINTEGRATE_BILATERAL);
+  if (status != IMK_OK)
+    return status;
   for (size_t i = 0; i < sizeof (numbers) / sizeof (*numbers); i++) {
     double v = numbers[i].value;
 
@@ -109,9 +116,6 @@ check_params (const ImkNormalintegrateConfig *c,
           "%s is %g; it has to be a number above 0%s.", numbers[i].property, v,
           numbers[i].above_0 ? "" : ", or 0");
   }
-  if (!(c->stiffness >= 0 && c->stiffness <= 1e6))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "stiffness is %g; it can be 0 to 1000000.", c->stiffness);
   /* of fewer pixels than 1/10 of the width is no lens */
   if (!(c->focal_pixels == 0 ||
           (c->focal_pixels >= 0.1 * plan->width && c->focal_pixels <= 1e9)))
@@ -119,12 +123,9 @@ check_params (const ImkNormalintegrateConfig *c,
         "The focal length is %g pixels, with a width of %u; it can be 0, or a "
         "tenth of the width to 1e9. Check focal-length-mm and sensor-width-mm.",
         c->focal_pixels, plan->width);
-  if (!(c->tolerance >= 0 && c->tolerance <= 1))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "tolerance is %g; it can be 0 to 1.", c->tolerance);
-  if (c->max_iterations < 1 || c->max_iterations > 10000)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "max-iterations is %u; it can be 1..10000.", c->max_iterations);
+  status = imk_limits_check (limits, error);
+  if (status != IMK_OK)
+    return status;
   if (!(c->pixel_aspect >= 1e-3 && c->pixel_aspect <= 1e3))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The pixel-aspect-ratio is %g; it can be 1/1000 to 1000/1.",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "octangio/octangio-backend.h"
 
 struct ImkOctangio {
@@ -51,10 +52,7 @@ check_limits (const ImkOctangioConfig *c, ImkError *error)
                                c->pairs == IMK_OCTANGIO_PAIRS_ASCANS)
                        ? 1
                        : 2;
-  const struct {
-    const char *what;
-    uint32_t value, least, most;
-  } limits[] = {
+  const ImkLimits limits[] = {
       {"The number of A-scans", c->n_ascans, 1, IMK_OCTANGIO_MAX_SIDE},
       {"The number of depths", c->n_depths, 1, IMK_OCTANGIO_MAX_SIDE},
       {"method", c->method, 0, IMK_OCTANGIO_EIGEN},
@@ -66,14 +64,10 @@ check_limits (const ImkOctangioConfig *c, ImkError *error)
           eigen ? c->n_repeats - 1 : 1},
       {"bands", c->n_bands, 1, IMK_OCTANGIO_MAX_BANDS},
       {"depth-scale", c->depth_scale, 1, IMK_OCTANGIO_MAX_SCALE},
+      {NULL},
   };
 
-  for (size_t i = 0; i < sizeof (limits) / sizeof (*limits); i++)
-    if (limits[i].value < limits[i].least || limits[i].value > limits[i].most)
-      return imk_error_set (error, IMK_ERROR_CONFIG,
-          "%s is %u; it can be %u to %u.", limits[i].what, limits[i].value,
-          limits[i].least, limits[i].most);
-  return IMK_OK;
+  return imk_limits_check (limits, error);
 }
 
 static ImkStatus

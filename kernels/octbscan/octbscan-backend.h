@@ -66,18 +66,10 @@ typedef struct ImkOctbscanBackend {
   void (*destroy) (void *state);
 } ImkOctbscanBackend;
 
-/* Returns: what may be kept of a configuration */
-static inline ImkOctbscanConfig
-imk_octbscan_without_pointers (const ImkOctbscanConfig *config)
-{
-  ImkOctbscanConfig own = *config;
-
-  own.cameras = NULL;
-  own.background = own.pattern = NULL;
-  own.scan_curve = own.window_values = NULL;
-  own.tracking_profile = own.live_dispersion = NULL;
-  return own;
-}
+/* In cpu/operators.c. @operators: (out): to be freed, also after a failure; as
+ * in @plan, whose operators are not read */
+ImkStatus imk_octbscan_make_operators (
+    const ImkOctbscanPlan *plan, float **operators, ImkError *error);
 
 extern const ImkOctbscanBackend imk_octbscan_cpu;
 extern const ImkOctbscanBackend imk_octbscan_cuda;

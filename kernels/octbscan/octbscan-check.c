@@ -1,47 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that
  * a NaN fails them. */
-#include "core/config.h"
 #include "octbscan/octbscan-check.h"
 
 #include <math.h>
 
+#include "core/limits.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-lateral.h"
-
-ImkStatus
-imk_octbscan_check_between (const char *property, uint64_t value,
-    uint64_t least, uint64_t most, ImkError *error)
-{
-  if (value >= least && value <= most)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s is %llu; it can be %llu to %llu.", property,
-      (unsigned long long) value, (unsigned long long) least,
-      (unsigned long long) most);
-}
-
-/* One after the other, until one is wrong. */
-typedef struct Limits {
-  const char *property;
-  uint64_t value, least, most;
-} Limits;
-
-static ImkStatus
-check_all (const Limits *limits, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-
-  for (; limits->property && status == IMK_OK; limits++)
-    status = imk_octbscan_check_between (
-        limits->property, limits->value, limits->least, limits->most, error);
-  return status;
-}
 
 static ImkStatus
 check_sizes (const ImkOctbscanConfig *c, ImkError *error)
 {
-  const Limits limits[] = {
+  const ImkLimits limits[] = {
       {"The number of samples a spectrum", c->width, 2, IMK_OCTBSCAN_MAX_WIDTH},
       {"The number of A-scans a B-scan", c->height, 1, IMK_OCTBSCAN_MAX_HEIGHT},
       {"The number of cameras", c->n_cameras, 1, IMK_OCTBSCAN_MAX_CAMERAS},
@@ -50,7 +22,7 @@ check_sizes (const ImkOctbscanConfig *c, ImkError *error)
       {"max_jobs", c->max_jobs, 1, 65535},
       {NULL},
   };
-  ImkStatus status = check_all (limits, error);
+  ImkStatus status = imk_limits_check (limits, error);
 
   if (status != IMK_OK)
     return status;
@@ -96,7 +68,7 @@ imk_octbscan_check_operators (const ImkOctbscanConfig *c, ImkError *error)
 static ImkStatus
 check_choices (const ImkOctbscanConfig *c, ImkError *error)
 {
-  const Limits limits[] = {
+  const ImkLimits limits[] = {
       {"interpolation", c->interpolation, 0, IMK_OCTBSCAN_INTERPOLATION_THESIS},
       {"grid", c->grid, 0, IMK_OCTBSCAN_GRID_THESIS},
       {"taper", c->taper, 0, IMK_OCTBSCAN_TAPER_NONE},
@@ -119,14 +91,14 @@ check_choices (const ImkOctbscanConfig *c, ImkError *error)
   };
   bool tapers =
       c->taper != IMK_OCTBSCAN_TAPER_NONE && c->width < c->taper_below;
-  ImkStatus status = check_all (limits, error);
+  ImkStatus status = imk_limits_check (limits, error);
 
   if (status == IMK_OK && tapers && c->width < 4)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Spectra of %u samples are too short to be tapered. Set taper to none.",
         c->width);
   if (status == IMK_OK && tapers)
-    status = imk_octbscan_check_between (
+    status = imk_limits_check_one (
         "taper-cut", c->taper_cut, 1, c->width / 2 - 1, error);
   return status;
 }
@@ -263,7 +235,7 @@ imk_octbscan_check_live (
 ImkStatus
 imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
 {
-  ImkStatus status = imk_octbscan_check_between (
+  ImkStatus status = imk_limits_check_one (
       "range", c->range, 0, IMK_OCTBSCAN_RANGE_AUTO, error);
 
   if (status != IMK_OK)
@@ -327,12 +299,4 @@ imk_octbscan_check (const ImkOctbscanConfig *given, ImkError *error)
   if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_check_operators (config, error);
   return status;
-}
-
-const ImkOctbscanConfig *
-imk_octbscan_read_config (
-    const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error)
-{
-  imk_octbscan_config_init (own);
-  return imk_config_read (config, own, "imk_octbscan_config_init", error);
 }

@@ -5,13 +5,6 @@
 
 #include "imk/octbscan.h"
 
-/* Returns: as imk_config_read () */
-const ImkOctbscanConfig *imk_octbscan_read_config (
-    const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error);
-
-ImkStatus imk_octbscan_check_between (const char *property, uint64_t value,
-    uint64_t least, uint64_t most, ImkError *error);
-
 /* All of it. */
 ImkStatus imk_octbscan_check_config (
     const ImkOctbscanConfig *config, ImkError *error);

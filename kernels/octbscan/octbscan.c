@@ -5,17 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config.h"
+#include "core/limits.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-chain.h"
 #include "octbscan/octbscan-check.h"
-#include "octbscan/cpu/fft.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
-#include "octbscan/cpu/picture.h"
 #include "octbscan/octbscan-lateral.h"
 
 enum {
-  N_LANES = IMK_OCTBSCAN_N_LANES,
   /* Limits up to which auto selects the operator. */
   MOST_DEPTHS_ON_CPU = 96,
   MOST_WEIGHTS_ON_CUDA = 5000000,
@@ -37,195 +35,14 @@ struct ImkOctbscan {
   double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
 };
 
-void
-imk_octbscan_config_init_sized (ImkOctbscanConfig *config, size_t size)
-{
-  static const ImkOctbscanCamera linear = {.map = IMK_OCTBSCAN_MAP_NONE};
-
-  const ImkOctbscanConfig defaults = {
-      .size = size,
-      .width = 2,
-      .height = 1,
-      .type = IMK_TYPE_U16,
-      .n_cameras = 1,
-      .cameras = &linear,
-      .upsample = 4096,
-      .scale = 1,
-      .taper_cut = 32,
-      .taper_below = 832,
-      .background_bscans = 16,
-      .background_reach = 32,
-      .pattern_segments = 8,
-      .average_ascans = 1,
-      .tracking_bscans = 16,
-      .tracking_reach = 32,
-      .max_jobs = 1,
-      .range_min = 0.0,
-      .range_max = 60.0,
-      .linear_min = 0.0,
-      .linear_max = 1e6,
-      .percent_min = 1.0,
-      .percent_max = 99.9,
-  };
-
-  imk_config_init (config, size, &defaults, sizeof (defaults));
-}
-
-static uint64_t
-all_depths (const ImkOctbscanConfig *c)
-{
-  return (uint64_t) c->width * c->scale / 2;
-}
-
-uint32_t
-imk_octbscan_n_depths (const ImkOctbscanConfig *given)
-{
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
-  uint64_t cut, all;
-
-  if (!config)
-    return 0;
-  cut = (uint64_t) config->crop_top + config->crop_bottom;
-  all = all_depths (config);
-  return all > cut ? (uint32_t) (all - cut) : 0;
-}
-
-uint32_t
-imk_octbscan_n_ascans (const ImkOctbscanConfig *given)
-{
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
-
-  return config && config->average_ascans
-             ? imk_div_up (config->height, config->average_ascans)
-             : 0;
-}
-
-bool
-imk_octbscan_has_history (const ImkOctbscanConfig *given)
-{
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
-
-  if (!config)
-    return false;
-  return config->background_mode == IMK_OCTBSCAN_BACKGROUND_RUNNING ||
-         config->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST ||
-         config->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_ONCE ||
-         config->tracking != IMK_OCTBSCAN_TRACKING_NONE ||
-         config->averages_bscans;
-}
-
-void
-imk_octbscan_size (
-    const ImkOctbscanConfig *given, uint32_t *width, uint32_t *height)
-{
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
-  bool rows = config && config->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
-  uint32_t n_depths = imk_octbscan_n_depths (given);
-
-  *width = rows ? n_depths : imk_octbscan_n_ascans (given);
-  *height = rows ? imk_octbscan_n_ascans (given) : n_depths;
-}
-
 /* ------------------------------------------------------------------------
  * The plan. */
-
-static ImkOctbscanParams
-params_of (const ImkOctbscanConfig *c)
-{
-  return (ImkOctbscanParams){
-      .history = c->history,
-      .range = c->range,
-      .fixed = {(float) c->range_min, (float) c->range_max,
-          (float) c->linear_min, (float) c->linear_max},
-      .auto_bscans = c->auto_bscans,
-      .percent_min = c->percent_min,
-      .percent_max = c->percent_max,
-      .tracking_lock = c->tracking_lock,
-  };
-}
 
 static ImkStatus
 no_memory (ImkError *error)
 {
   return imk_error_set (
       error, IMK_ERROR_MEMORY, "There is no memory for the plan.");
-}
-
-/* What column @n + l of the operator of @camera is, for lane l: Z of a spectrum
- * that is 1 there. */
-static void
-store_columns (const ImkOctbscanPlan *plan, uint32_t camera, uint32_t first,
-    uint32_t n, const float *z, float *operators)
-{
-  size_t width = plan->config->width, depths = plan->n_depths;
-  float *to = operators + 2 * depths * width * camera + first;
-
-  for (size_t q = 0; q < depths; q++)
-    for (uint32_t l = 0; l < n; l++) {
-      to[2 * q * width + l] = z[2 * (l * depths + q)];
-      to[(2 * q + 1) * width + l] = z[2 * (l * depths + q) + 1];
-    }
-}
-
-static ImkStatus
-run_columns (const ImkOctbscanPlan *plan, ImkOctbscanFft *fft, float *samples,
-    float *z, float *scratch, float *operators, ImkError *error)
-{
-  uint32_t width = plan->config->width;
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t c = 0; c < plan->config->n_cameras; c++)
-    for (uint32_t first = 0; first < width && status == IMK_OK;
-         first += N_LANES) {
-      ImkOctbscanBlock block = {.camera = c, .n = width - first};
-
-      if (block.n > N_LANES)
-        block.n = N_LANES;
-      for (uint32_t l = 0; l < block.n; l++) {
-        samples[(size_t) l * width + first + l] = 1;
-        block.samples[l] = samples + (size_t) l * width;
-        block.complex[l] = z + 2 * (size_t) l * plan->n_depths;
-      }
-      status = imk_octbscan_fft_run (fft, &block, scratch, error);
-      for (uint32_t l = 0; l < block.n; l++)
-        samples[(size_t) l * width + first + l] = 0;
-      store_columns (plan, c, first, block.n, z, operators);
-    }
-  return status;
-}
-
-static ImkStatus
-make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
-{
-  const ImkOctbscanConfig *c = plan->config;
-  size_t n = 2 * (size_t) c->n_cameras * c->width * plan->n_depths;
-  float *samples = NULL, *z = NULL, *scratch = NULL;
-  ImkOctbscanFft *fft = NULL;
-  ImkStatus status = imk_octbscan_fft_new (c, &fft, error);
-
-  if (status != IMK_OK)
-    return status;
-  *operators = malloc (n * sizeof (float));
-  samples = imk_octbscan_alloc (N_LANES * c->width * sizeof (float));
-  z = imk_octbscan_alloc (
-      2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
-  scratch = imk_octbscan_alloc (imk_octbscan_fft_scratch_size (fft));
-  status = *operators && samples && z && scratch
-               ? run_columns (plan, fft, samples, z, scratch, *operators, error)
-               : no_memory (error);
-  free (samples);
-  free (z);
-  free (scratch);
-  imk_octbscan_fft_free (fft);
-  return status;
 }
 
 static ImkStatus
@@ -255,7 +72,7 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
       chosen.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
     status = copy_pattern (&plan, &pattern, error);
   if (status == IMK_OK && chosen.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = make_operators (&plan, &operators, error);
+    status = imk_octbscan_make_operators (&plan, &operators, error);
   else if (status == IMK_OK && s->on_device)
     status = imk_octbscan_chain_new (&chosen, &chain, error);
   plan.operators = operators;
@@ -361,7 +178,7 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
       .config = imk_octbscan_without_pointers (config),
-      .params = params_of (config),
+      .params = imk_octbscan_params_of (config),
       .depth_step = depth_step_of (config),
   };
   find_wavelengths (config, s->wavelengths);
@@ -418,7 +235,7 @@ imk_octbscan_update (
   if (status != IMK_OK)
     return status;
   self->has_bscan &= self->params.history == config->history + self->n_resets;
-  self->params = params_of (config);
+  self->params = imk_octbscan_params_of (config);
   self->params.history += self->n_resets;
   return self->backend->update (self->state, &self->params, error);
 }
@@ -519,7 +336,7 @@ ImkStatus
 imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error)
 {
-  ImkStatus status = imk_octbscan_check_between (
+  ImkStatus status = imk_limits_check_one (
       "The number of B-scans", n_jobs, 1, self->config.max_jobs, error);
 
   for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
@@ -529,73 +346,6 @@ imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
   for (uint32_t i = 0; i < n_jobs; i++)
     self->has_bscan |= jobs[i].in != NULL;
   return self->backend->process (self->state, jobs, n_jobs, stream, error);
-}
-
-/* Pixels without an A-scan are 0; they say nothing about the others.
- * @lit: room for @n */
-static void
-find_lit_range (const float *intensity, size_t n, float *lit,
-    const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
-{
-  ImkOctbscanPicture picture = {.intensity = lit, .n_ascans = 1};
-
-  for (size_t i = 0; i < n; i++)
-    if (intensity[i] > 0)
-      lit[picture.n_depths++] = intensity[i];
-  imk_octbscan_picture_range (&picture, params, counts, ends);
-}
-
-/* As rows of intensities, which need no turning. */
-ImkStatus
-imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
-    const ImkImage *in, ImkImage *out, float *ends, ImkError *error)
-{
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkOctbscanParams params;
-  ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
-  size_t n = (size_t) in->width * in->height;
-  ImkOctbscanPool *pool = NULL;
-  uint32_t *counts;
-  float *intensity, found[4];
-  ImkStatus status;
-
-  if (!config)
-    return IMK_ERROR_CONFIG;
-  params = params_of (config);
-  counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
-  intensity = malloc (2 * n * sizeof (*intensity) + 1);
-  status = imk_octbscan_check_range (config, error);
-  if (status == IMK_OK)
-    status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
-        in->height, false, error);
-  if (status == IMK_OK)
-    status = imk_image_check (out, "en-face image", out->type, 1, in->width,
-        in->height, false, error);
-  if (status == IMK_OK && (!counts || !intensity))
-    status = no_memory (error);
-  if (status == IMK_OK)
-    status = imk_octbscan_choose_loops (&picture.loops, error);
-  if (status == IMK_OK)
-    status = imk_octbscan_pool_new (
-        1, imk_octbscan_picture_scratch_size (in->width), &pool, error);
-  if (status == IMK_OK) {
-    for (uint32_t y = 0; y < in->height; y++)
-      memcpy (intensity + (size_t) y * in->width,
-          (const uint8_t *) in->data + y * in->stride,
-          in->width * sizeof (*intensity));
-    picture.intensity = intensity;
-    find_lit_range (intensity, n, intensity + n, &params, counts, found);
-    imk_octbscan_picture_write (
-        &picture, db, found[db ? 0 : 2], found[db ? 1 : 3], out, pool, 1);
-    if (ends)
-      memcpy (ends, found, sizeof (found));
-  }
-  imk_octbscan_pool_free (pool);
-  free (counts);
-  free (intensity);
-  return status;
 }
 
 ImkOctbscanStrategy

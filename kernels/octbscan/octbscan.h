@@ -409,6 +409,19 @@ imk_octbscan_config_init (ImkOctbscanConfig *config)
   imk_octbscan_config_init_sized (config, sizeof (*config));
 }
 
+/* Returns: what may be kept of a configuration: NULL where it had pointers */
+static inline ImkOctbscanConfig
+imk_octbscan_without_pointers (const ImkOctbscanConfig *config)
+{
+  ImkOctbscanConfig own = *config;
+
+  own.cameras = NULL;
+  own.background = own.pattern = NULL;
+  own.scan_curve = own.window_values = NULL;
+  own.tracking_profile = own.live_dispersion = NULL;
+  return own;
+}
+
 /* Returns: the number of depths that the crop leaves, 0 when none */
 IMK_API uint32_t imk_octbscan_n_depths (const ImkOctbscanConfig *config);
 

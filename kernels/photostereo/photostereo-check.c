@@ -6,41 +6,24 @@
 
 #include <math.h>
 
-static ImkStatus
-check_choice (const char *property, unsigned value, unsigned n, ImkError *error)
-{
-  if (value < n)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s is %u; the choices are 0 to %u.", property, value, n - 1);
-}
-
-static ImkStatus
-check_range (const char *property, double value, double least, double most,
-    ImkError *error)
-{
-  if (value >= least && value <= most)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s is %g; it must be between %g and %g.", property, value, least, most);
-}
+#include "core/limits.h"
 
 ImkStatus
 imk_photostereo_check_params (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  ImkStatus status;
+  const ImkLimits limits[] = {
+      {"robust", c->robust, 0, IMK_PHOTOSTEREO_ROBUST_HUBER},
+      {"threshold-mode", c->thresholds, 0, IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE},
+      {"t-min", c->t_min, -1, 1e6},
+      {"t-max", c->t_max, -1, 1e6},
+      {"t-res", c->t_res, -1, 1e6},
+      {"min-condition", c->min_condition, 0, 1},
+      {"max-iterations", c->max_iterations, 1, 1000},
+      {NULL},
+  };
+  ImkStatus status = imk_limits_check (limits, error);
 
-  if ((status = check_choice ("robust", c->robust,
-           IMK_PHOTOSTEREO_ROBUST_HUBER + 1, error)) != IMK_OK ||
-      (status = check_choice ("threshold-mode", c->thresholds,
-           IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE + 1, error)) != IMK_OK ||
-      (status = check_range ("t-min", c->t_min, -1, 1e6, error)) != IMK_OK ||
-      (status = check_range ("t-max", c->t_max, -1, 1e6, error)) != IMK_OK ||
-      (status = check_range ("t-res", c->t_res, -1, 1e6, error)) != IMK_OK ||
-      (status = check_range ("min-condition", c->min_condition, 0, 1, error)) !=
-          IMK_OK ||
-      (status = check_range (
-           "max-iterations", c->max_iterations, 1, 1000, error)) != IMK_OK)
+  if (status != IMK_OK)
     return status;
   if (c->t_min >= 0 && c->t_max >= 0 && c->t_min >= c->t_max)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -56,7 +39,19 @@ static ImkStatus
 check_frame (const ImkPhotostereoConfig *c, ImkError *error)
 {
   uint32_t maximum = c->type == IMK_TYPE_U8 ? 255 : 65535;
+  const ImkLimits limits[] = {
+      {"bands", c->bands, 1, IMK_PHOTOSTEREO_MAX_BANDS},
+      {"gamma", c->gamma, 0.1, 10},
+      {"curve", c->curve, 0, IMK_PHOTOSTEREO_CURVE_SRGB},
+      {"ambient-model", c->ambient_model, 0, IMK_PHOTOSTEREO_AMBIENT_CONSTANT},
+      {"plane-at", c->plane_at, 0, IMK_PHOTOSTEREO_PLANE_AT_LOWEST},
+      {"height-rounds", c->height_rounds, 0, 10},
+      {NULL},
+  };
+  ImkStatus status = imk_limits_check (limits, error);
 
+  if (status != IMK_OK)
+    return status;
   if (c->width - 1 >= 65535 || c->height - 1 >= 65535)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The frame is %ux%u; it can have 1 to 65535 pixels a side.", c->width,
@@ -79,9 +74,6 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "bayer-pattern is for frames of one sample a pixel; these have %u.",
         c->channels);
-  if (c->bands - 1 >= IMK_PHOTOSTEREO_MAX_BANDS)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "bands is %u; it can be 1 to %u.", c->bands, IMK_PHOTOSTEREO_MAX_BANDS);
   if (c->bands > 1 &&
       (c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE))
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -100,24 +92,12 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "There are %u further devices; a picture can be shared by %u in all.",
         c->n_devices, IMK_PHOTOSTEREO_MAX_DEVICES);
-  if (!(c->gamma >= 0.1 && c->gamma <= 10))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "gamma is %g; it must be between 0.1 and 10.", c->gamma);
   if (c->curve == IMK_PHOTOSTEREO_CURVE_SRGB && c->gamma != 1)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "gamma is %g, but curve=srgb is a curve of its own. Leave gamma at 1, "
         "or take curve=gamma.",
         c->gamma);
-  if (c->ambient_model > IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
-    return check_choice ("ambient-model", c->ambient_model,
-        IMK_PHOTOSTEREO_AMBIENT_CONSTANT + 1, error);
-  if (c->plane_at > IMK_PHOTOSTEREO_PLANE_AT_LOWEST)
-    return check_choice (
-        "plane-at", c->plane_at, IMK_PHOTOSTEREO_PLANE_AT_LOWEST + 1, error);
-  if (c->height_rounds > 10)
-    return check_range ("height-rounds", c->height_rounds, 0, 10, error);
-  return check_choice (
-      "curve", c->curve, IMK_PHOTOSTEREO_CURVE_SRGB + 1, error);
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -170,27 +150,21 @@ check_lights (const ImkPhotostereoConfig *c, ImkError *error)
 ImkStatus
 imk_photostereo_check_geometry (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  ImkStatus status;
+  const ImkLimits limits[] = {
+      {"bayer-pattern", c->pattern, 0, IMK_PHOTOSTEREO_PATTERN_GRBG},
+      {"grey-source", c->grey, 0, IMK_PHOTOSTEREO_GREY_LUMA},
+      {"light-model", c->model, 0, IMK_PHOTOSTEREO_MODEL_RAW},
+      {"led-lobe", c->led_lobe, 0, 100},
+      {"mm-per-pixel", c->mm_per_pixel, 1e-9, 1e6},
+      {"pixel-aspect-ratio", c->pixel_aspect, 1e-3, 1e3},
+      {"plane-z", c->plane_z, -1e9, 1e9},
+      {"focal-length-mm", c->focal_length_mm, 0, 1e6},
+      {"sensor-width-mm", c->sensor_width_mm, 0, 1e6},
+      {NULL},
+  };
+  ImkStatus status = imk_limits_check (limits, error);
 
-  if ((status = check_choice ("bayer-pattern", c->pattern,
-           IMK_PHOTOSTEREO_PATTERN_GRBG + 1, error)) != IMK_OK ||
-      (status = check_choice ("grey-source", c->grey,
-           IMK_PHOTOSTEREO_GREY_LUMA + 1, error)) != IMK_OK ||
-      (status = check_choice ("light-model", c->model,
-           IMK_PHOTOSTEREO_MODEL_RAW + 1, error)) != IMK_OK ||
-      (status = check_range ("led-lobe", c->led_lobe, 0, 100, error)) !=
-          IMK_OK ||
-      (status = check_range (
-           "mm-per-pixel", c->mm_per_pixel, 1e-9, 1e6, error)) != IMK_OK ||
-      (status = check_range ("pixel-aspect-ratio", c->pixel_aspect, 1e-3, 1e3,
-           error)) != IMK_OK ||
-      (status = check_range ("plane-z", c->plane_z, -1e9, 1e9, error)) !=
-          IMK_OK)
-    return status;
-  if ((status = check_range (
-           "focal-length-mm", c->focal_length_mm, 0, 1e6, error)) != IMK_OK ||
-      (status = check_range (
-           "sensor-width-mm", c->sensor_width_mm, 0, 1e6, error)) != IMK_OK)
+  if (status != IMK_OK)
     return status;
   if ((c->focal_length_mm > 0) != (c->sensor_width_mm > 0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -255,4 +229,18 @@ imk_photostereo_read_config (const ImkPhotostereoConfig *config,
 {
   imk_photostereo_config_init (own);
   return imk_config_read (config, own, "imk_photostereo_config_init", error);
+}
+
+uint32_t
+imk_photostereo_n_colours (const ImkPhotostereoConfig *given)
+{
+  ImkPhotostereoConfig own;
+  const ImkPhotostereoConfig *c =
+      imk_photostereo_read_config (given, &own, NULL);
+
+  if (!c)
+    return 0;
+  return c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE
+             ? 3
+             : c->bands;
 }

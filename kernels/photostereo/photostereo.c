@@ -56,20 +56,6 @@ imk_photostereo_config_init_sized (ImkPhotostereoConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-uint32_t
-imk_photostereo_n_colours (const ImkPhotostereoConfig *given)
-{
-  ImkPhotostereoConfig own;
-  const ImkPhotostereoConfig *c =
-      imk_photostereo_read_config (given, &own, NULL);
-
-  if (!c)
-    return 0;
-  return c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE
-             ? 3
-             : c->bands;
-}
-
 /* ------------------------------------------------------------------------
  * The object. */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "relight/relight-backend.h"
 
 struct ImkRelight {
@@ -45,10 +46,7 @@ read_config (
 static ImkStatus
 check_config (const ImkRelightConfig *c, ImkError *error)
 {
-  const struct {
-    const char *property;
-    double value, least, most;
-  } numbers[] = {
+  const ImkLimits limits[] = {
       {"azimuth", c->azimuth, -1e6, 1e6},
       {"elevation", c->elevation, -1e6, 1e6},
       {"ambient", c->ambient, 0, 1000},
@@ -56,6 +54,7 @@ check_config (const ImkRelightConfig *c, ImkError *error)
       {"specular", c->specular, 0, 1000},
       {"shininess", c->shininess, 0.1, 10000},
       {"gamma", c->gamma, 0.1, 10},
+      {NULL},
   };
 
   if (c->width < 1 || c->width > IMK_RELIGHT_MAX_SIZE || c->height < 1 ||
@@ -64,14 +63,7 @@ check_config (const ImkRelightConfig *c, ImkError *error)
         "A picture of %u x %u pixels cannot be lit; width and height can be "
         "1..%u each.",
         c->width, c->height, IMK_RELIGHT_MAX_SIZE);
-  for (size_t i = 0; i < sizeof (numbers) / sizeof (*numbers); i++)
-    /* not the contrary of it: NaN must fail too */
-    if (!(numbers[i].value >= numbers[i].least &&
-            numbers[i].value <= numbers[i].most))
-      return imk_error_set (error, IMK_ERROR_CONFIG,
-          "%s is %g; it can be %g to %g.", numbers[i].property,
-          numbers[i].value, numbers[i].least, numbers[i].most);
-  return IMK_OK;
+  return imk_limits_check (limits, error);
 }
 
 static ImkRelightParams

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "imk/device.h"
 #include "shreconstruct/shreconstruct-private.h"
 #include "shreconstruct/shreconstruct-reference.h"
@@ -104,20 +105,22 @@ check_sizes (const ImkShreconstructConfig *c, ImkError *error)
 static ImkStatus
 check_control (const ImkShreconstructConfig *c, ImkError *error)
 {
+  const ImkLimits limits[] = {
+      {"gain", c->gain, 0, 10},
+      {"leak", c->leak, 0, 1},
+      {"min-valid", c->min_valid, 0, 1},
+      {NULL},
+  };
   ImkStatus status =
       check_terms ("feedback", c->feedback, c->n_feedback, c->n_modes, error);
 
   if (status == IMK_OK)
     status =
         check_terms ("forward", c->forward, c->n_forward, c->n_modes, error);
+  if (status == IMK_OK)
+    status = imk_limits_check (limits, error);
   if (status != IMK_OK)
     return status;
-  if (!(c->gain >= 0 && c->gain <= 10))
-    return imk_error_set (
-        error, IMK_ERROR_CONFIG, "gain is %g; it can be 0 to 10.", c->gain);
-  if (!(c->leak >= 0 && c->leak <= 1))
-    return imk_error_set (
-        error, IMK_ERROR_CONFIG, "leak is %g; it can be 0 to 1.", c->leak);
   if (!(c->minimum <= c->maximum))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The smallest command is %g and the largest %g; the smallest cannot be "
@@ -126,9 +129,6 @@ check_control (const ImkShreconstructConfig *c, ImkError *error)
   if (!(c->slew > 0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The slew limit is %g; it must be above 0.", c->slew);
-  if (!(c->min_valid >= 0 && c->min_valid <= 1))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "min-valid is %g; it can be 0 to 1.", c->min_valid);
   if (c->exclude_cells == 0)
     return imk_error_set (
         error, IMK_ERROR_CONFIG, "exclude-cells is 0; it must be 1 or more.");

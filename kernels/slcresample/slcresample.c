@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "slcresample/slcresample-private.h"
 
 #define DOPPLER_LINES IMK_SLCRESAMPLE_DOPPLER_LINES
@@ -67,22 +68,20 @@ check_size (const char *name, uint32_t width, uint32_t height, ImkError *error)
 static ImkStatus
 check_geometry (const ImkSlcresampleConfig *c, ImkError *error)
 {
-  static const char *const names[][3] = {
-      {"shift-r", "stretch-r", "a-stretch-r"},
-      {"shift-a", "stretch-a", "a-stretch-a"}};
-  const double most[] = {
-      1e6, IMK_SLCRESAMPLE_MAX_STRETCH, IMK_SLCRESAMPLE_MAX_STRETCH};
+  enum { X = IMK_SLCRESAMPLE_RANGE, Y = IMK_SLCRESAMPLE_AZIMUTH };
+  const double most = IMK_SLCRESAMPLE_MAX_STRETCH;
+  const ImkLimits limits[] = {
+      {"shift-r", c->shift[X], -1e6, 1e6},
+      {"stretch-r", c->stretch[X], -most, most},
+      {"a-stretch-r", c->a_stretch[X], -most, most},
+      {"shift-a", c->shift[Y], -1e6, 1e6},
+      {"stretch-a", c->stretch[Y], -most, most},
+      {"a-stretch-a", c->a_stretch[Y], -most, most},
+      {"bandwidth", c->bandwidth, 0.1, 1},
+      {NULL},
+  };
 
-  for (int i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
-    const double values[] = {c->shift[i], c->stretch[i], c->a_stretch[i]};
-
-    for (int k = 0; k < 3; k++)
-      if (!(fabs (values[k]) <= most[k]))
-        return imk_error_set (error, IMK_ERROR_CONFIG,
-            "%s is %g; it can be %g to %g.", names[i][k], values[k], -most[k],
-            most[k]);
-  }
-  return IMK_OK;
+  return imk_limits_check (limits, error);
 }
 
 static ImkStatus
@@ -103,9 +102,6 @@ check_config (const ImkSlcresampleConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "taps is %u; it must be an even number from 4 to %d.", c->taps,
         IMK_SLCRESAMPLE_MAX_TAPS);
-  if (!(c->bandwidth >= 0.1 && c->bandwidth <= 1))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "bandwidth is %g; it can be 0.1 to 1.", c->bandwidth);
   if (!(fabs (c->doppler) <= 2))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The Doppler centroid is %g cycles a line; it can be -2 to 2.",

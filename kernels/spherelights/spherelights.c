@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "core/sample.h"
 
 enum { MAX_SIZE = 65535 };
@@ -103,14 +104,11 @@ check_config (const ImkSpherelightsConfig *c, ImkError *error)
   if (!(c->threshold > 0 && c->threshold < 1)) /* NaN must fail too */
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "threshold is %g; it has to be above 0 and below 1.", c->threshold);
-  if (!(c->gamma >= 0.1 && c->gamma <= 10))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "gamma is %g; it must be between 0.1 and 10.", c->gamma);
   if (!(s->radius >= 0 && s->radius <= MAX_SIZE && fabs (s->x) <= MAX_SIZE &&
           fabs (s->y) <= MAX_SIZE))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "A sphere of radius %g at (%g, %g) is none.", s->radius, s->x, s->y);
-  return IMK_OK;
+  return imk_limits_check_one ("gamma", c->gamma, 0.1, 10, error);
 }
 
 static ImkStatus

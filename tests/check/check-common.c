@@ -26,6 +26,18 @@ check_unwatch (GstBus *bus)
   gst_object_unref (bus);
 }
 
+void
+check_take_down (
+    GstElement *element, GstBus *bus, GstHarness *const *harnesses, guint n)
+{
+  gst_element_set_bus (element, NULL);
+  for (guint i = 0; i < n; i++)
+    if (harnesses[i])
+      gst_harness_teardown (harnesses[i]);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+}
+
 /* --- the device ---------------------------------------------------------- */
 
 const ImkDevice *

@@ -126,6 +126,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (CheckBus, check_unwatch)
 /* Returns: (transfer full): a new bus, which @element has from now on */
 GstBus *check_watch (GstElement *element);
 
+/* Frees @element, the @bus of check_watch () and, before, @n harnesses at its
+ * pads, which may be NULL. */
+void check_take_down (
+    GstElement *element, GstBus *bus, GstHarness *const *harnesses, guint n);
+
 /* --- the device ---------------------------------------------------------- */
 
 /* Returns: whether IMK_MODULE_PATH leads to the mock, which can be told to have

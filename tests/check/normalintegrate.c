@@ -35,14 +35,11 @@ static Ni
 ni_new (const gchar *properties, const gchar *pads, const gchar *caps)
 {
   g_autofree gchar *line = g_strdup_printf ("normalintegrate %s", properties);
-  Ni ni = {.element = gst_parse_launch (line, NULL)};
+  Ni ni = {.element = check_launch (line)};
   GstHarness **slots[] = {&ni.height, &ni.tensor, &ni.mesh};
   const gchar *names[] = {"height", "tensor", "mesh"};
 
-  fail_unless (ni.element != NULL);
-  gst_object_ref_sink (ni.element);
-  ni.bus = gst_bus_new ();
-  gst_element_set_bus (ni.element, ni.bus);
+  ni.bus = check_watch (ni.element);
   ni.sink = gst_harness_new_with_element (ni.element, "sink", NULL);
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (strstr (pads, names[i])) {
@@ -56,15 +53,9 @@ ni_new (const gchar *properties, const gchar *pads, const gchar *caps)
 static void
 ni_free (Ni *ni)
 {
-  GstHarness *outputs[] = {ni->height, ni->tensor, ni->mesh};
+  GstHarness *harnesses[] = {ni->height, ni->tensor, ni->mesh, ni->sink};
 
-  gst_element_set_bus (ni->element, NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (outputs); i++)
-    if (outputs[i])
-      gst_harness_teardown (outputs[i]);
-  gst_harness_teardown (ni->sink);
-  gst_object_unref (ni->bus);
-  gst_object_unref (ni->element);
+  check_take_down (ni->element, ni->bus, harnesses, G_N_ELEMENTS (harnesses));
   fail_unless_equals_int (check_n_live (), 0);
 }
 

@@ -153,15 +153,14 @@ static Run
 run_new_with (const gchar *launch, guint pads, gboolean floats)
 {
   Run r = {
-      .element = gst_parse_launch (launch, NULL),
+      .element = check_launch (launch),
       .has_src = pads & 1 << SRC,
       .has_floats = floats,
   };
 
+  r.bus = check_watch (r.element);
   gst_util_set_object_arg (
       G_OBJECT (r.element), "backend", on_cuda ? "cuda" : "cpu");
-  r.bus = gst_bus_new ();
-  gst_element_set_bus (r.element, r.bus);
   r.pads[SRC] = gst_harness_new_with_element (
       r.element, "sink", pads & 1 << SRC ? "src" : NULL);
   for (guint p = LINEAR; p < N_PADS; p++)
@@ -191,12 +190,10 @@ run_new_floats (const gchar *launch, guint pads)
 void
 run_free (Run *r)
 {
-  gst_element_set_bus (r->element, NULL);
-  gst_object_unref (r->bus);
-  for (guint p = N_PADS; p > 0; p--)
-    if (r->pads[p - 1])
-      gst_harness_teardown (r->pads[p - 1]);
-  gst_object_unref (r->element);
+  for (guint p = N_PADS - 1; p > 0; p--)
+    if (r->pads[p])
+      gst_harness_teardown (r->pads[p]);
+  check_take_down (r->element, r->bus, r->pads, 1);
 }
 
 void

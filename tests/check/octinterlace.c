@@ -43,10 +43,9 @@ check_caps (GstCaps *caps, const gchar *format, gint width, gint lines)
 static Run
 run_new (const gchar *launch, guint n)
 {
-  Run r = {.element = gst_parse_launch (launch, NULL), .n = n};
+  Run r = {.element = check_launch (launch), .n = n};
 
-  r.bus = gst_bus_new ();
-  gst_element_set_bus (r.element, r.bus);
+  r.bus = check_watch (r.element);
   r.src = gst_harness_new_with_element (r.element, NULL, "src");
   /* in another order than that of their numbers */
   for (guint i = n; i > 0; i--) {
@@ -65,12 +64,9 @@ run_new (const gchar *launch, guint n)
 static void
 run_free (Run *r)
 {
-  gst_element_set_bus (r->element, NULL);
-  gst_object_unref (r->bus);
   for (guint i = 0; i < r->n; i++)
     gst_harness_teardown (r->cameras[i]);
-  gst_harness_teardown (r->src);
-  gst_object_unref (r->element);
+  check_take_down (r->element, r->bus, &r->src, 1);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Run, run_free)

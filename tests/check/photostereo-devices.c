@@ -63,12 +63,9 @@ ps_new (const gchar *properties)
   g_autofree gchar *line = g_strdup_printf (
       "photostereo name=p lights-location=%s mm-per-pixel=0.7 %s", lights,
       properties);
-  Ps ps = {.element = gst_parse_launch (line, NULL)};
+  Ps ps = {.element = check_launch (line)};
 
-  fail_unless (ps.element != NULL);
-  gst_object_ref_sink (ps.element);
-  ps.bus = gst_bus_new ();
-  gst_element_set_bus (ps.element, ps.bus);
+  ps.bus = check_watch (ps.element);
   ps.sink = gst_harness_new_with_element (ps.element, "sink", NULL);
   for (guint i = 0; i < N_PADS; i++) {
     ps.pads[i] = gst_harness_new_with_element (ps.element, NULL, names[i]);
@@ -81,12 +78,9 @@ ps_new (const gchar *properties)
 static void
 ps_teardown (Ps *ps)
 {
-  gst_element_set_bus (ps->element, NULL);
   for (guint i = 0; i < N_PADS; i++)
     gst_harness_teardown (ps->pads[i]);
-  gst_harness_teardown (ps->sink);
-  gst_object_unref (ps->bus);
-  gst_object_unref (ps->element);
+  check_take_down (ps->element, ps->bus, &ps->sink, 1);
 }
 
 static void

@@ -85,16 +85,13 @@ ps_new (const gchar *properties, const gchar *pads, const gchar *caps)
   g_autofree gchar *lights = write_lights (N_LIGHTS);
   g_autofree gchar *line =
       g_strdup_printf ("photostereo lights-location=%s %s", lights, properties);
-  Ps ps = {.element = gst_parse_launch (line, NULL)};
+  Ps ps = {.element = check_launch (line)};
   GstHarness **slots[] = {&ps.normal, &ps.albedo, &ps.ambient, &ps.quality,
       &ps.confidence, &ps.mask};
   const gchar *names[] = {
       "normal", "albedo", "ambient", "quality", "confidence", "mask"};
 
-  fail_unless (ps.element != NULL);
-  gst_object_ref_sink (ps.element);
-  ps.bus = gst_bus_new ();
-  gst_element_set_bus (ps.element, ps.bus);
+  ps.bus = check_watch (ps.element);
   ps.sink = gst_harness_new_with_element (ps.element, "sink", NULL);
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (strstr (pads, names[i])) {
@@ -107,16 +104,10 @@ ps_new (const gchar *properties, const gchar *pads, const gchar *caps)
 static void
 ps_free (Ps *ps)
 {
-  GstHarness *outputs[] = {ps->normal, ps->albedo, ps->ambient, ps->quality,
-      ps->confidence, ps->mask};
+  GstHarness *harnesses[] = {ps->normal, ps->albedo, ps->ambient, ps->quality,
+      ps->confidence, ps->mask, ps->sink};
 
-  gst_element_set_bus (ps->element, NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (outputs); i++)
-    if (outputs[i])
-      gst_harness_teardown (outputs[i]);
-  gst_harness_teardown (ps->sink);
-  gst_object_unref (ps->bus);
-  gst_object_unref (ps->element);
+  check_take_down (ps->element, ps->bus, harnesses, G_N_ELEMENTS (harnesses));
   fail_unless_equals_int (check_n_live (), 0);
 }
 

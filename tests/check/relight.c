@@ -27,12 +27,9 @@ static Rl
 rl_new (const gchar *properties, gboolean with_albedo)
 {
   g_autofree gchar *line = g_strdup_printf ("relight %s", properties);
-  Rl rl = {.element = gst_parse_launch (line, NULL)};
+  Rl rl = {.element = check_launch (line)};
 
-  fail_unless (rl.element != NULL);
-  gst_object_ref_sink (rl.element);
-  rl.bus = gst_bus_new ();
-  gst_element_set_bus (rl.element, rl.bus);
+  rl.bus = check_watch (rl.element);
   rl.h = gst_harness_new_with_element (rl.element, "normal", "src");
   if (with_albedo)
     rl.albedo = gst_harness_new_with_element (rl.element, "albedo", NULL);
@@ -42,12 +39,9 @@ rl_new (const gchar *properties, gboolean with_albedo)
 static void
 rl_free (Rl *rl)
 {
-  gst_element_set_bus (rl->element, NULL);
-  if (rl->albedo)
-    gst_harness_teardown (rl->albedo);
-  gst_harness_teardown (rl->h);
-  gst_object_unref (rl->bus);
-  gst_object_unref (rl->element);
+  GstHarness *harnesses[] = {rl->albedo, rl->h};
+
+  check_take_down (rl->element, rl->bus, harnesses, 2);
   fail_unless_equals_int (check_n_live (), 0);
 }
 

@@ -78,17 +78,12 @@ set_caps (Rough *r, gint height)
 static Rough
 rough_new (guint i)
 {
-  Rough r = {.kind = &kinds[i / G_N_ELEMENTS (backends)]};
-  g_auto (GStrv) parts = g_strsplit (r.kind->line, "$", -1);
-  g_autofree gchar *line = g_strjoinv (check_folder (), parts);
+  const Kind *kind = &kinds[i / G_N_ELEMENTS (backends)];
+  Rough r = {.kind = kind, .element = check_launch (kind->line)};
 
-  r.element = gst_parse_launch (line, NULL);
-  fail_unless (r.element != NULL);
-  gst_object_ref_sink (r.element);
+  r.bus = check_watch (r.element);
   gst_util_set_object_arg (
       G_OBJECT (r.element), "backend", backends[i % G_N_ELEMENTS (backends)]);
-  r.bus = gst_bus_new ();
-  gst_element_set_bus (r.element, r.bus);
   r.in = gst_harness_new_with_element (r.element, r.kind->sink, NULL);
   for (guint k = 0; k < n_outputs (&r); k++)
     r.out[k] =
@@ -99,12 +94,9 @@ rough_new (guint i)
 static void
 rough_free (Rough *r)
 {
-  gst_element_set_bus (r->element, NULL);
   for (guint k = 0; k < n_outputs (r); k++)
     gst_harness_teardown (r->out[k]);
-  gst_harness_teardown (r->in);
-  gst_object_unref (r->bus);
-  gst_object_unref (r->element);
+  check_take_down (r->element, r->bus, &r->in, 1);
   fail_unless_equals_int (check_n_live (), 0);
 }
 

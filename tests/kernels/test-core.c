@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <limits.h>
 #include <locale.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/cpu.h"
+#include "core/limits.h"
 #include "core/filter-backend.h"
 #include "imk/device.h"
 #include "imk/parallel.h"
@@ -91,6 +93,21 @@ TEST (test_error_has_decimal_points,
 }
 
 /* --- instruction sets ----------------------------------------------------- */
+
+TEST (test_numbers_beyond_their_limits_are_refused,
+    "numbers beyond their limits are refused")
+{
+  const ImkLimits good[] = {
+      {"first", 0, 0, 1}, {"last", UINT32_MAX, 1, UINT32_MAX}, {NULL}};
+
+  test_ok (imk_limits_check (good, test_new_error ()));
+  test_error (imk_limits_check_one ("n", UINT32_MAX, 1, 4e9, test_new_error ()),
+      IMK_ERROR_CONFIG, "n is 4294967295; it can be 1 to 4000000000.");
+  test_error (imk_limits_check_one ("n", 0.25, 0.3, 1, test_new_error ()),
+      IMK_ERROR_CONFIG, "n is 0.25; it can be 0.3 to 1.");
+  test_error (imk_limits_check_one ("n", NAN, 0, 1, test_new_error ()),
+      IMK_ERROR_CONFIG, "n is nan; it can be 0 to 1.");
+}
 
 /* A value of IMK_CPU that is an error in every function that reads it. */
 static void

@@ -108,26 +108,12 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_lapsharpen_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
 
   return imk_lapsharpen_process (
       c->kernel, &c->v.at[IN], &c->v.at[OUT], NULL, error);
-}
-
-static void
-close (void *data)
-{
-  imk_lapsharpen_free (((Case *) data)->kernel);
 }
 
 static double
@@ -139,17 +125,5 @@ difference (void *data)
   return 0;
 }
 
-const VariantKernel variants_lapsharpen = {
-    .name = "lapsharpen",
-    .promise = "no difference",
-    .cuda = true,
-    .same_bytes = true,
-    .n_cases = 400,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-};
+VARIANT_KERNEL (lapsharpen, .promise = "no difference", .cuda = true,
+    .same_bytes = true, .n_cases = 400)

@@ -105,14 +105,6 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_octbscan_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
@@ -120,12 +112,6 @@ process (void *data, ImkError *error)
       .in = &c->v.at[IN], .db = &c->v.at[DB], .complex = &c->v.at[OUT]};
 
   return imk_octbscan_process (c->kernel, &job, 1, NULL, error);
-}
-
-static void
-close (void *data)
-{
-  imk_octbscan_free (((Case *) data)->kernel);
 }
 
 /* Each complex sample to 1e-5 of their rms. */
@@ -156,17 +142,5 @@ clear (void *data)
 }
 
 /* Without FMA sums round differently, so the lowest level has other bytes. */
-const VariantKernel variants_octbscan = {
-    .name = "octbscan",
-    .promise = "1e-5 of the rms",
-    .cuda = true,
-    .n_cases = 150,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-    .clear = clear,
-};
+VARIANT_KERNEL (octbscan, .promise = "1e-5 of the rms", .cuda = true,
+    .n_cases = 150, .clear = clear)

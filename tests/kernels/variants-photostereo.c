@@ -281,12 +281,6 @@ process (void *data, ImkError *error)
              : status;
 }
 
-static void
-close (void *data)
-{
-  imk_photostereo_free (((Case *) data)->kernel);
-}
-
 /* Rounding of float32 grows with the inverse of the condition. A light at a
  * threshold may count or not. */
 static double
@@ -326,18 +320,5 @@ clear (void *data)
   test_image_free (&c->mask);
 }
 
-const VariantKernel variants_photostereo = {
-    .name = "photostereo",
-    .promise = "0.002 degrees + 6e-6 / condition",
-    .cuda = true,
-    .same_bytes = true,
-    .n_cases = 100,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-    .clear = clear,
-};
+VARIANT_TABLE (photostereo, .promise = "0.002 degrees + 6e-6 / condition",
+    .cuda = true, .same_bytes = true, .n_cases = 100, .clear = clear)

@@ -264,14 +264,6 @@ open (void *data, ImkBackend backend, ImkError *error)
   return imk_shreconstruct_new (backend, &c->config, &c->kernel, error);
 }
 
-static void
-close (void *data)
-{
-  Case *c = data;
-
-  imk_shreconstruct_free (c->kernel);
-}
-
 static double
 difference (void *data)
 {
@@ -307,18 +299,5 @@ clear (void *data)
   free (c->forward);
 }
 
-const VariantKernel variants_shreconstruct = {
-    .name = "shreconstruct",
-    .promise = "1e-5 of the rms of the commands",
-    .cuda = true,
-    .same_bytes = true,
-    .n_cases = 100,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-    .clear = clear,
-};
+VARIANT_TABLE (shreconstruct, .promise = "1e-5 of the rms of the commands",
+    .cuda = true, .same_bytes = true, .n_cases = 100, .clear = clear)

@@ -46,16 +46,8 @@ typedef struct VariantKernel {
 #undef KERNEL
 
 /* Ends the file of a kernel: its table, with the functions above of the names
- * of the members, the members in the further arguments, and open () and close
- * () for the config and the kernel of a Case. */
-#define VARIANT_KERNEL(kernel_name, ...) \
-  static ImkStatus open (void *data, ImkBackend backend, ImkError *error) \
-  { \
-    Case *c = data; \
-\
-    return imk_##kernel_name##_new (backend, &c->config, &c->kernel, error); \
-  } \
-\
+ * of the members, and the members in the further arguments. */
+#define VARIANT_TABLE(kernel_name, ...) \
   static void close (void *data) \
   { \
     imk_##kernel_name##_free (((Case *) data)->kernel); \
@@ -72,6 +64,17 @@ typedef struct VariantKernel {
       .difference = difference, \
       __VA_ARGS__, \
   };
+
+/* Likewise, with an open () for the config and the kernel of a Case. */
+#define VARIANT_KERNEL(kernel_name, ...) \
+  static ImkStatus open (void *data, ImkBackend backend, ImkError *error) \
+  { \
+    Case *c = data; \
+\
+    return imk_##kernel_name##_new (backend, &c->config, &c->kernel, error); \
+  } \
+\
+  VARIANT_TABLE (kernel_name, __VA_ARGS__)
 
 /* Returns: the larger one; infinity when one is no number, which fmax () would
  * forget */

@@ -37,7 +37,7 @@ typedef struct Cpu {
   uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* B-scans so far */
   float *high, *low; /* [C][N] means in two parts; constant for FILE and NONE */
   size_t fft_size;   /* bytes */
-  ImkOctbscanPool *pool;
+  ImkPool *pool;
 } Cpu;
 
 /* One job at work. */
@@ -311,7 +311,7 @@ static void
 intensity_band (void *data, uint32_t first, uint32_t end)
 {
   Work *w = data;
-  void *memory = imk_octbscan_pool_take (w->cpu->pool);
+  void *memory = imk_pool_take (w->cpu->pool);
   Scratch s = cut (w->cpu, memory);
 
   for (uint32_t i = first; i < end; i++) {
@@ -323,7 +323,7 @@ intensity_band (void *data, uint32_t first, uint32_t end)
     if (i1 > i0)
       run_block (w, camera, i0, i1, &s);
   }
-  imk_octbscan_pool_give (w->cpu->pool, memory);
+  imk_pool_give (w->cpu->pool, memory);
 }
 
 /* ------------------------------------------------------------------------
@@ -334,7 +334,7 @@ cpu_destroy (void *state)
 {
   Cpu *cpu = state;
 
-  imk_octbscan_pool_free (cpu->pool);
+  imk_pool_free (cpu->pool);
   imk_octbscan_finish_free (cpu->finish);
   imk_octbscan_fft_free (cpu->fft);
   free (cpu->operators);
@@ -365,10 +365,10 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   if (status != IMK_OK)
     return status;
   cpu->config = &cpu->finish->config;
-  cpu->high = imk_octbscan_alloc (n_means * sizeof (float));
-  cpu->low = imk_octbscan_alloc (n_means * sizeof (float));
+  cpu->high = imk_pool_alloc (n_means * sizeof (float));
+  cpu->low = imk_pool_alloc (n_means * sizeof (float));
   if (follows (c))
-    cpu->followed = imk_octbscan_alloc (n_means * sizeof (double));
+    cpu->followed = imk_pool_alloc (n_means * sizeof (double));
   if (plan->operators)
     cpu->operators = malloc (n_operators * sizeof (float));
   if (!cpu->high || !cpu->low || (follows (c) && !cpu->followed) ||
@@ -385,7 +385,7 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   if (cpu->fft)
     cpu->fft_size = imk_octbscan_fft_scratch_size (cpu->fft);
   if (status == IMK_OK)
-    status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
+    status = imk_pool_new (imk_parallel_threads (c->n_threads),
         scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
   return status;
 }

@@ -308,7 +308,7 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
   uint32_t n_lags = 2 * imk_octbscan_reach (s->n_window, c->tracking_reach) + 1;
   bool ok;
 
-  s->intensity = imk_octbscan_alloc (n * c->height * sizeof (float));
+  s->intensity = imk_pool_alloc (n * c->height * sizeof (float));
   s->counts = calloc (IMK_OCTBSCAN_N_BINS, sizeof (*s->counts));
   ok = s->intensity && s->counts;
   if (c->type == IMK_TYPE_F32) {
@@ -318,18 +318,18 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
   }
   if (!s->lateral->is_identity || c->bidirectional || c->averages_bscans ||
       c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
-    s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
+    s->mixed = imk_pool_alloc (n * n_rows * sizeof (float));
     ok = ok && s->mixed;
   }
   if (c->fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE) {
-    s->z = imk_octbscan_alloc (2 * n * c->height * sizeof (float));
-    s->pattern = imk_octbscan_alloc (pattern);
+    s->z = imk_pool_alloc (2 * n * c->height * sizeof (float));
+    s->pattern = imk_pool_alloc (pattern);
     ok = ok && s->z && s->pattern;
     if (ok && plan->pattern)
       memcpy (s->pattern, plan->pattern, pattern);
   }
   if (c->averages_bscans) {
-    s->sums = imk_octbscan_alloc (n * n_rows * sizeof (double));
+    s->sums = imk_pool_alloc (n * n_rows * sizeof (double));
     s->n_summed = calloc (n_rows, sizeof (*s->n_summed));
     ok = ok && s->sums && s->n_summed;
   }
@@ -364,7 +364,7 @@ imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
     ok = fill (s, plan);
   }
   if (ok)
-    status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
+    status = imk_pool_new (imk_parallel_threads (c->n_threads),
         imk_octbscan_picture_scratch_size (plan->n_depths), &s->pool, error);
   else
     status = imk_error_set (error, IMK_ERROR_MEMORY,
@@ -394,6 +394,6 @@ imk_octbscan_finish_free (ImkOctbscanFinish *self)
   free (self->reference);
   free (self->tops);
   free (self->counts);
-  imk_octbscan_pool_free (self->pool);
+  imk_pool_free (self->pool);
   free (self);
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "octbscan/cpu/loops.h"
-#include "octbscan/cpu/pool.h"
+#include "core/pool.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-track.h"
 
@@ -29,7 +29,7 @@ typedef struct ImkOctbscanFinish {
   ImkOctbscanTrack track;
   ImkOctbscanLock lock;
   uint32_t *counts; /* [N_BINS] for percentiles */
-  ImkOctbscanPool *pool;
+  ImkPool *pool;
 } ImkOctbscanFinish;
 
 /* One job. */

@@ -102,7 +102,7 @@ imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
 typedef struct Work {
   const ImkOctbscanPicture *picture;
   const ImkImage *image;
-  ImkOctbscanPool *pool;
+  ImkPool *pool;
   bool db;
   ImkOctbscanLevels levels;
 } Work;
@@ -198,7 +198,7 @@ write_band (void *data, uint32_t first, uint32_t end)
 {
   const Work *w = data;
   uint32_t height = w->picture->n_ascans;
-  void *block = imk_octbscan_pool_take (w->pool);
+  void *block = imk_pool_take (w->pool);
   Scratch s = cut (block, w->picture->n_depths);
 
   for (uint32_t row = first * TILE; row < height && row < end * TILE;
@@ -211,12 +211,12 @@ write_band (void *data, uint32_t first, uint32_t end)
       for (uint32_t i = 0; i < n; i++)
         write_line (w, row + i, &s, row_of (w->image, row + i));
   }
-  imk_octbscan_pool_give (w->pool, block);
+  imk_pool_give (w->pool, block);
 }
 
 void
 imk_octbscan_picture_write (const ImkOctbscanPicture *picture, bool db,
-    float low, float high, const ImkImage *image, ImkOctbscanPool *pool,
+    float low, float high, const ImkImage *image, ImkPool *pool,
     uint32_t n_threads)
 {
   Work w = {picture, image, pool, db};

@@ -4,7 +4,7 @@
 
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/cpu/loops.h"
-#include "octbscan/cpu/pool.h"
+#include "core/pool.h"
 
 /* Intensities of A-scans and their layout in the image. */
 typedef struct ImkOctbscanPicture {
@@ -26,5 +26,5 @@ size_t imk_octbscan_picture_scratch_size (uint32_t n_depths);
 /* @low, @high: dB or intensities, as @db says; @image: u8, u16 or f32, may be
  * NULL; @pool: of blocks of that size */
 void imk_octbscan_picture_write (const ImkOctbscanPicture *picture, bool db,
-    float low, float high, const ImkImage *image, ImkOctbscanPool *pool,
+    float low, float high, const ImkImage *image, ImkPool *pool,
     uint32_t n_threads);

@@ -11,10 +11,12 @@
 
 #include "imk/parallel.h"
 #include "imk/fft.h"
+#include "core/limits.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/cpu/pattern.h"
-#include "octbscan/cpu/pool.h"
+#include "core/pool.h"
 #include "octbscan/octbscan-rows.h"
 
 enum {
@@ -382,8 +384,8 @@ compare_depths (Search *s, const ImkOctbscanDispersion *found, ImkError *error)
   Search part = *s;
 
   part.n_segments = 0;
-  part.spectra = imk_octbscan_alloc (n * sizeof (float) * s->n_ascans);
-  part.base = imk_octbscan_alloc (s->n_points * sizeof (double));
+  part.spectra = imk_pool_alloc (n * sizeof (float) * s->n_ascans);
+  part.base = imk_pool_alloc (s->n_points * sizeof (double));
   if (!part.spectra || !part.base)
     status = no_memory (error);
   for (uint32_t k = 0; k < 2 && status == IMK_OK; k++) {
@@ -651,11 +653,11 @@ search_in (const ImkOctbscanConfig *c, const ImkImage *z, uint32_t camera,
   choose_depths (&s, c);
   s.n_segments = choose_segments (&s, c);
   n = 2 * (size_t) s.n_points * sizeof (float);
-  s.spectra = imk_octbscan_alloc (n * s.n_ascans);
-  s.work = imk_octbscan_alloc (4 * n * s.n_ascans);
-  s.turn = imk_octbscan_alloc (n);
-  s.base = imk_octbscan_alloc (s.n_points * sizeof (double));
-  s.sums = imk_octbscan_alloc (2 * s.n_ascans * sizeof (double));
+  s.spectra = imk_pool_alloc (n * s.n_ascans);
+  s.work = imk_pool_alloc (4 * n * s.n_ascans);
+  s.turn = imk_pool_alloc (n);
+  s.base = imk_pool_alloc (s.n_points * sizeof (double));
+  s.sums = imk_pool_alloc (2 * s.n_ascans * sizeof (double));
   status = s.spectra && s.work && s.turn && s.base && s.sums
                ? find_residue (&s, z, error)
                : no_memory (error);
@@ -697,7 +699,7 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   ImkImage rows = *in, z;
 
   if (status == IMK_OK)
-    status = imk_octbscan_check_between ("camera", camera, 0, n - 1, error);
+    status = imk_limits_check_one ("camera", camera, 0, n - 1, error);
   if (status == IMK_OK)
     status = imk_image_check (in, "input", config->type, 1, config->width,
         config->height, false, error);
@@ -723,7 +725,7 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
       .channels = 1,
       .type = IMK_TYPE_CF32,
   };
-  z.data = imk_octbscan_alloc (z.stride * z.height);
+  z.data = imk_pool_alloc (z.stride * z.height);
   if (!z.data)
     return no_memory (error);
   status = plain_z (config, &rows, &plain, camera, &z, error);

@@ -8,7 +8,9 @@
 
 #include "core/sample.h"
 #include "octbscan/mirror/mirror-polynomial.h"
+#include "core/limits.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-rows.h"
 
 enum { MOST_LINES = 64, FIRST_TERMS = 6 };
@@ -526,10 +528,10 @@ imk_octbscan_measure_mirror (const ImkOctbscanConfig *given, const ImkImage *in,
   ImkOctbscanFringe found = {.side = 1};
 
   if (status == IMK_OK)
-    status = imk_octbscan_check_between (
+    status = imk_limits_check_one (
         "camera", camera, 0, config->n_cameras - 1, error);
   if (status == IMK_OK)
-    status = imk_octbscan_check_between ("The number of samples of the fringe",
+    status = imk_limits_check_one ("The number of samples of the fringe",
         config->width, 64, IMK_OCTBSCAN_MAX_WIDTH, error);
   if (status == IMK_OK)
     status = imk_image_check (in, "input", config->type, 1, config->width,

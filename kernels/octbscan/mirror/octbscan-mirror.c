@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "octbscan/mirror/mirror-polynomial.h"
+#include "core/limits.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 
 enum { LEAST_TERMS = 3, MOST_TERMS = MIRROR_TERMS - 1 };
@@ -503,10 +505,10 @@ check_fringes (const ImkOctbscanConfig *c, uint32_t camera,
     ImkError *error)
 {
   ImkStatus status =
-      imk_octbscan_check_between ("camera", camera, 0, c->n_cameras - 1, error);
+      imk_limits_check_one ("camera", camera, 0, c->n_cameras - 1, error);
 
   if (status == IMK_OK)
-    status = imk_octbscan_check_between (
+    status = imk_limits_check_one (
         "The number of mirrors", n, 1, IMK_OCTBSCAN_MAX_MIRRORS, error);
   for (uint32_t j = 0; status == IMK_OK && j < n; j++)
     if (fringes[j].width != c->width)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "core/cpu.h"
+#include "core/pool.h"
 #include "core/sample.h"
 #include "imk/parallel.h"
 #include "photostereo/cpu/loops.h"
@@ -26,13 +27,46 @@ static const void *const tables[IMK_CPU_N_LEVELS] =
 /* ------------------------------------------------------------------------
  * Solution, row by row. */
 
-/* There are as many as imk_parallel_for () has threads. */
+static void *
+lay_out_part (Scratch *s, size_t *at, size_t size)
+{
+  void *part = s && size ? (uint8_t *) s + *at : NULL;
+
+  *at += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return part;
+}
+
+/* The arrays of a block are behind its members.
+ * @s: (nullable)
+ * Returns: bytes of all */
+static size_t
+lay_out (const Cpu *cpu, Scratch *s)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  size_t line = (size_t) p->n_lights * CHUNK * sizeof (float), at = 0;
+  Scratch none, *to = s ? s : &none;
+
+  lay_out_part (s, &at, sizeof (*s));
+  to->grey = lay_out_part (s, &at, line);
+  to->factors = lay_out_part (s, &at, cpu->uniform ? 0 : line);
+  to->beams = lay_out_part (
+      s, &at, cpu->uniform ? p->n_lights * sizeof (*to->beams) : 0);
+  to->used = lay_out_part (s, &at, (size_t) p->n_lights * ALIGNMENT);
+  to->dropped = lay_out_part (s, &at, line);
+  to->units = lay_out_part (s, &at, p->constant ? line : 0);
+  to->colours = lay_out_part (s, &at, p->n_planes > 1 ? p->n_planes * line : 0);
+  to->ambient =
+      lay_out_part (s, &at, p->n_planes * CHUNK * sizeof (*to->ambient));
+  return at;
+}
+
 static Scratch *
 take_scratch (Cpu *cpu)
 {
-  for (uint32_t i = 0;; i = (i + 1) % cpu->n_scratch)
-    if (!atomic_flag_test_and_set (&cpu->scratch[i].taken))
-      return &cpu->scratch[i];
+  Scratch *s = imk_pool_take (cpu->pool);
+
+  lay_out (cpu, s);
+  return s;
 }
 
 static void
@@ -69,7 +103,7 @@ solve_rows (void *data, uint32_t first, uint32_t end)
 
   for (uint32_t y = first; y < end; y++)
     solve_row (job, scratch, job->first + y);
-  atomic_flag_clear (&scratch->taken);
+  imk_pool_give (job->cpu->pool, scratch);
 }
 
 static void
@@ -80,7 +114,7 @@ solve_rows_for_heights (void *data, uint32_t first, uint32_t end)
 
   for (uint32_t i = first; i < end; i++)
     solve_row (job, scratch, i * job->cpu->heights.step);
-  atomic_flag_clear (&scratch->taken);
+  imk_pool_give (job->cpu->pool, scratch);
 }
 
 /* Some rows of each block do: heights are coarse. */
@@ -96,7 +130,7 @@ find_heights (const Job *all)
   job.for_heights = true;
   imk_photostereo_heights_reset (&cpu->heights);
   for (uint32_t i = 0; i < p->height_rounds; i++) {
-    imk_parallel_for (cpu->n_scratch, imk_div_up (p->height, cpu->heights.step),
+    imk_parallel_for (cpu->n_threads, imk_div_up (p->height, cpu->heights.step),
         1, solve_rows_for_heights, &job);
     imk_photostereo_heights_integrate (&cpu->heights, cpu->slopes, p);
   }
@@ -206,28 +240,13 @@ duplicate (const void *data, size_t size)
 }
 
 static void
-scratch_free (Scratch *s)
-{
-  free (s->grey);
-  free (s->factors);
-  free (s->beams);
-  free (s->used);
-  free (s->colours);
-  free (s->ambient);
-  free (s->dropped);
-  free (s->units);
-}
-
-static void
 cpu_destroy (void *state)
 {
   Cpu *cpu = state;
 
   if (!cpu)
     return;
-  for (uint32_t i = 0; cpu->scratch && i < cpu->n_scratch; i++)
-    scratch_free (&cpu->scratch[i]);
-  free (cpu->scratch);
+  imk_pool_free (cpu->pool);
   free (cpu->lamps);
   free (cpu->table);
   free (cpu->dark);
@@ -253,23 +272,13 @@ pixel_size (const ImkPhotostereoPlan *p)
          (p->white ? p->n_planes * sizeof (float) : 0) + (p->mask ? 1 : 0);
 }
 
-static size_t
-scratch_size (const Cpu *cpu)
-{
-  const ImkPhotostereoPlan *p = &cpu->plan;
-  size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
-
-  return line * (2 + !cpu->uniform + p->constant +
-                    (p->n_planes > 1 ? p->n_planes : 0));
-}
-
 static ImkStatus
 check_memory (const Cpu *cpu, size_t samples_size, ImkError *error)
 {
   const ImkPhotostereoPlan *p = &cpu->plan;
   size_t pixels = (size_t) p->width * p->height;
   size_t total = samples_size + pixels * pixel_size (p) +
-                 cpu->n_scratch * scratch_size (cpu);
+                 cpu->n_threads * lay_out (cpu, NULL);
 
   if (!p->memory_limit || total <= p->memory_limit)
     return IMK_OK;
@@ -278,35 +287,6 @@ check_memory (const Cpu *cpu, size_t samples_size, ImkError *error)
       "memory-limit allows %zu MiB.",
       p->n_lights * p->bands, p->width, p->height, (total >> 20) + 1,
       samples_size >> 20, p->memory_limit >> 20);
-}
-
-static bool
-allocate_scratch (Cpu *cpu)
-{
-  const ImkPhotostereoPlan *p = &cpu->plan;
-  size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
-  bool ok = true;
-
-  cpu->scratch = calloc (cpu->n_scratch, sizeof (*cpu->scratch));
-  for (uint32_t i = 0; cpu->scratch && i < cpu->n_scratch; i++) {
-    Scratch *s = &cpu->scratch[i];
-
-    atomic_flag_clear (&s->taken);
-    s->grey = allocate (line);
-    if (cpu->uniform)
-      s->beams = calloc (p->n_lights, sizeof (*s->beams));
-    else
-      s->factors = allocate (line);
-    s->used = allocate ((size_t) p->n_lights * ALIGNMENT);
-    s->dropped = allocate (line);
-    s->units = p->constant ? allocate (line) : NULL;
-    s->colours = p->n_planes > 1 ? allocate (p->n_planes * line) : NULL;
-    s->ambient = allocate (p->n_planes * CHUNK * sizeof (float));
-    ok = ok && s->grey && (s->beams || s->factors) && s->used && s->dropped &&
-         s->ambient && (s->units || !p->constant) &&
-         (s->colours || p->n_planes == 1);
-  }
-  return cpu->scratch && ok;
 }
 
 /* The caller's tables and frames are valid during create () only. */
@@ -359,8 +339,7 @@ allocate_all (Cpu *cpu, const ImkPhotostereoPlan *plan, size_t samples_size)
   }
   return cpu->samples && cpu->scans &&
          (!plan->mosaic || (cpu->albedo && cpu->ambient)) &&
-         (!plan->track_change || cpu->normals) && allocate_scratch (cpu) &&
-         copy_plan (cpu, plan);
+         (!plan->track_change || cpu->normals) && copy_plan (cpu, plan);
 }
 
 static ImkStatus
@@ -387,7 +366,7 @@ cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
   cpu->params = *params;
   cpu->stride = stride;
   cpu->uniform = plan->pitch_x == 0 && !plan->constant;
-  cpu->n_scratch = imk_parallel_threads (plan->n_threads);
+  cpu->n_threads = imk_parallel_threads (plan->n_threads);
   status = imk_cpu_choose (tables, &loops, error);
   cpu->loops = loops;
   if (status == IMK_OK)
@@ -396,6 +375,9 @@ cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u pictures of %ux%u, %zu MiB.",
         plan->n_lights * plan->bands, plan->width, plan->height, size >> 20);
+  if (status == IMK_OK)
+    status =
+        imk_pool_new (cpu->n_threads, lay_out (cpu, NULL), &cpu->pool, error);
   if (status == IMK_OK)
     *state = cpu;
   else
@@ -423,7 +405,7 @@ cpu_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
   Cpu *cpu = state;
   Put put = {.cpu = cpu, .frame = frame, .light = light, .band = band};
 
-  imk_parallel_for (cpu->n_scratch, cpu->plan.height, PUT_ROWS, put_rows, &put);
+  imk_parallel_for (cpu->n_threads, cpu->plan.height, PUT_ROWS, put_rows, &put);
   return IMK_OK;
 }
 
@@ -451,10 +433,10 @@ cpu_solve (void *state, const ImkPhotostereoSet *set, bool compare,
     uint32_t left = height - job.first;
 
     imk_parallel_for (
-        cpu->n_scratch, left < strip ? left : strip, 1, solve_rows, &job);
+        cpu->n_threads, left < strip ? left : strip, 1, solve_rows, &job);
   }
   if (cpu->plan.mosaic && (outputs->albedo.data || outputs->ambient.data))
-    imk_parallel_for (cpu->n_scratch, height, PUT_ROWS,
+    imk_parallel_for (cpu->n_threads, height, PUT_ROWS,
         imk_photostereo_store_mosaic_rows, &job);
   return IMK_OK;
 }

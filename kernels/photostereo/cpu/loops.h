@@ -2,8 +2,7 @@
 /* Between the files of the CPU backend, and the table of loops.c. */
 #pragma once
 
-#include <stdatomic.h>
-
+#include "core/pool.h"
 #include "photostereo/photostereo-heights.h"
 #include "photostereo/photostereo-pixel.h"
 
@@ -28,9 +27,8 @@ typedef struct Results {
   float constant[IMK_PHOTOSTEREO_MAX_PLANES][CHUNK]; /* light of the room */
 } Results;
 
-/* Buffers of one thread. */
+/* Buffers of one thread, a block of a pool. */
 typedef struct Scratch {
-  atomic_flag taken;
   float *grey;    /* [light][CHUNK] */
   float *factors; /* k of the light vectors, likewise; not with beams */
   Beam *beams;    /* [light] */
@@ -73,8 +71,8 @@ typedef struct Cpu {
   float
       *slopes;  /* normals for heights, [every heights.step-th row][width][3] */
   bool uniform; /* one vector a light serves all pixels: beams, no factors */
-  uint32_t n_scratch;
-  Scratch *scratch;
+  uint32_t n_threads;
+  ImkPool *pool; /* of Scratch with its arrays, one for each thread */
 } Cpu;
 
 /* One call of solve (). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "octbscan/cpu/pool.h"
+#include "core/pool.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 
 enum { ALIGNMENT = 64 };
 
-struct ImkOctbscanPool {
+struct ImkPool {
   pthread_mutex_t lock;
   uint32_t n_idle;
   void *idle[];
 };
 
 void *
-imk_octbscan_alloc (size_t size)
+imk_pool_alloc (size_t size)
 {
   size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   void *memory = aligned_alloc (ALIGNMENT, rounded ? rounded : ALIGNMENT);
@@ -25,22 +25,20 @@ imk_octbscan_alloc (size_t size)
 }
 
 ImkStatus
-imk_octbscan_pool_new (
-    uint32_t n_blocks, size_t size, ImkOctbscanPool **self, ImkError *error)
+imk_pool_new (uint32_t n_blocks, size_t size, ImkPool **self, ImkError *error)
 {
-  ImkOctbscanPool *pool =
-      calloc (1, sizeof (*pool) + n_blocks * sizeof (void *));
+  ImkPool *pool = calloc (1, sizeof (*pool) + n_blocks * sizeof (void *));
 
   if (pool) {
     pthread_mutex_init (&pool->lock, NULL);
     while (pool->n_idle < n_blocks &&
-           (pool->idle[pool->n_idle] = imk_octbscan_alloc (size)))
+           (pool->idle[pool->n_idle] = imk_pool_alloc (size)))
       pool->n_idle++;
     if (pool->n_idle == n_blocks) {
       *self = pool;
       return IMK_OK;
     }
-    imk_octbscan_pool_free (pool);
+    imk_pool_free (pool);
   }
   return imk_error_set (error, IMK_ERROR_MEMORY,
       "There is no memory for %u threads to work in, %zu bytes each.", n_blocks,
@@ -48,7 +46,7 @@ imk_octbscan_pool_new (
 }
 
 void *
-imk_octbscan_pool_take (ImkOctbscanPool *self)
+imk_pool_take (ImkPool *self)
 {
   void *block;
 
@@ -59,7 +57,7 @@ imk_octbscan_pool_take (ImkOctbscanPool *self)
 }
 
 void
-imk_octbscan_pool_give (ImkOctbscanPool *self, void *block)
+imk_pool_give (ImkPool *self, void *block)
 {
   pthread_mutex_lock (&self->lock);
   self->idle[self->n_idle++] = block;
@@ -67,7 +65,7 @@ imk_octbscan_pool_give (ImkOctbscanPool *self, void *block)
 }
 
 void
-imk_octbscan_pool_free (ImkOctbscanPool *self)
+imk_pool_free (ImkPool *self)
 {
   if (!self)
     return;
