@@ -309,140 +309,119 @@ typedef struct Tables {
   float *small, *wide; /* darks and flats of many bits */
 } Tables;
 
+static Tables tables;
+
 static const Tables *
 the_tables (void)
 {
-  static Tables t;
+  Tables *t = &tables;
 
-  if (!t.dark) {
-    t.dark = table_new (MOST_PIXELS, -1.5f, 0.37f, 31);
-    t.flat = table_new (MOST_PIXELS, 0.8f, 0.003f, 127);
-    t.lut = table_new (65536, 0.0f, 1.7f, 251);
-    t.quarters = table_new (MOST_PIXELS, 0.0f, 0.25f, 127);
-    t.sixteenths = table_new (MOST_PIXELS, 1000.375f, 0.0625f, 127);
-    t.ends = table_new (MOST_PIXELS, 0.5f, 1.4999999f, 2);
-    t.small = table_new (MOST_PIXELS, 0.0f, 0.015625f, 127);
-    t.wide = table_new (MOST_PIXELS, 0.5f, 0.0117187f, 127);
-    t.bad = calloc (MOST_PIXELS, 1);
+  if (!t->dark) {
+    t->dark = table_new (MOST_PIXELS, -1.5f, 0.37f, 31);
+    t->flat = table_new (MOST_PIXELS, 0.8f, 0.003f, 127);
+    t->lut = table_new (65536, 0.0f, 1.7f, 251);
+    t->quarters = table_new (MOST_PIXELS, 0.0f, 0.25f, 127);
+    t->sixteenths = table_new (MOST_PIXELS, 1000.375f, 0.0625f, 127);
+    t->ends = table_new (MOST_PIXELS, 0.5f, 1.4999999f, 2);
+    t->small = table_new (MOST_PIXELS, 0.0f, 0.015625f, 127);
+    t->wide = table_new (MOST_PIXELS, 0.5f, 0.0117187f, 127);
+    t->bad = calloc (MOST_PIXELS, 1);
     for (size_t i = 0; i < MOST_PIXELS; i += 11)
-      t.bad[i] = 1;
+      t->bad[i] = 1;
   }
-  return &t;
+  return t;
 }
 
-/* One option after another, then some together. */
+/* What an option changes; 0 and NULL change nothing. */
+typedef struct Option {
+  float *const *dark, *const *flat, *const *lut;
+  bool bad, remove_tilt;
+  ImkShcentroidThreshold threshold_mode;
+  ImkShcentroidWeighting weighting;
+  ImkShcentroidEstimator estimator;
+  ImkShcentroidWindowMode window;
+  uint32_t brightest, iterations, margin;
+  double power, sigma, quad_gain;
+  double least, flux; /* of the full scale; flux of all pixels of a cell */
+} Option;
+
+#define DARK .dark = &tables.dark
+#define FLAT .flat = &tables.flat
+#define GAUSSIAN .weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN
+#define THRESHOLD(mode) .threshold_mode = IMK_SHCENTROID_THRESHOLD_##mode
+#define QUAD .estimator = IMK_SHCENTROID_ESTIMATOR_QUAD
+
+/* One option after another, then some together; the last is none. */
+static const Option options[N_OPTIONS + 1] = {
+    {DARK},
+    {FLAT},
+    {.bad = true},
+    {.lut = &tables.lut},
+    {DARK, FLAT, .bad = true},
+    {THRESHOLD (RELATIVE)},
+    {THRESHOLD (RANGE)},
+    {THRESHOLD (NOISE)},
+    {.brightest = 1},
+    {.brightest = 40},
+    {GAUSSIAN},
+    {GAUSSIAN, .iterations = 5},
+    {.weighting = IMK_SHCENTROID_WEIGHTING_TRACKING},
+    {.power = 2},
+    {.power = 1.37},
+    {QUAD},
+    {.window = IMK_SHCENTROID_WINDOW_TRACKING},
+    {DARK, THRESHOLD (ABSOLUTE)},
+    {FLAT, THRESHOLD (RANGE), .bad = true},
+    {DARK, FLAT, .brightest = 7, .bad = true},
+    {.lut = &tables.lut, FLAT, GAUSSIAN, .power = 1.5},
+    {DARK, .power = 2, THRESHOLD (RELATIVE), .least = 0.7},
+    {QUAD, DARK, FLAT, .quad_gain = 1.7},
+    {GAUSSIAN, .sigma = 0.05},
+    {.margin = 1, .brightest = 3, DARK},
+    {.margin = 1},
+    {.remove_tilt = true},
+    /* about half of the cells are invalid */
+    {.remove_tilt = true, .flux = 0.5},
+    {.dark = &tables.quarters, .flat = &tables.ends, .bad = true},
+    {.dark = &tables.sixteenths, FLAT}, /* of 8 bits: quarters */
+    {.dark = &tables.sixteenths,
+        .flat = &tables.ends,
+        GAUSSIAN,
+        THRESHOLD (ABSOLUTE)},
+    {.dark = &tables.small, .flat = &tables.wide},
+};
+
 static void
 set_option (ImkShcentroidConfig *c, int option)
 {
   const Tables *t = the_tables ();
+  const Option *o = &options[option];
   double full = c->type == IMK_TYPE_U16 ? 65535 : 255;
 
-  switch (option) {
-  case 0:
-    c->dark = t->dark;
-    break;
-  case 1:
-    c->flat = t->flat;
-    break;
-  case 2:
+#define SET(member) c->member = o->member ? o->member : c->member
+#define SET_TABLE(member) c->member = o->member ? *o->member : c->member
+  SET_TABLE (dark);
+  SET_TABLE (flat);
+  SET_TABLE (lut);
+  if (c->dark == t->sixteenths && full == 255)
+    c->dark = t->quarters;
+  if (o->bad)
     c->bad = t->bad;
-    break;
-  case 3:
-    c->lut = t->lut;
-    break;
-  case 4:
-    c->dark = t->dark, c->flat = t->flat, c->bad = t->bad;
-    break;
-  case 5:
-    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
-    break;
-  case 6:
-    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
-    break;
-  case 7:
-    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_NOISE;
-    break;
-  case 8:
-    c->brightest = 1;
-    break;
-  case 9:
-    c->brightest = 40;
-    break;
-  case 10:
-    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
-    break;
-  case 11:
-    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN, c->iterations = 5;
-    break;
-  case 12:
-    c->weighting = IMK_SHCENTROID_WEIGHTING_TRACKING;
-    break;
-  case 13:
-    c->power = 2;
-    break;
-  case 14:
-    c->power = 1.37;
-    break;
-  case 15:
-    c->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
-    break;
-  case 16:
-    c->window = IMK_SHCENTROID_WINDOW_TRACKING;
-    break;
-  case 17:
-    c->dark = t->dark, c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
-    break;
-  case 18:
-    c->flat = t->flat, c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE,
-    c->bad = t->bad;
-    break;
-  case 19:
-    c->dark = t->dark, c->flat = t->flat, c->brightest = 7, c->bad = t->bad;
-    break;
-  case 20:
-    c->lut = t->lut, c->flat = t->flat,
-    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN, c->power = 1.5;
-    break;
-  case 21:
-    c->dark = t->dark, c->power = 2,
-    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
-    c->threshold_least = 0.7 * full;
-    break;
-  case 22:
-    c->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD, c->dark = t->dark,
-    c->flat = t->flat, c->quad_gain = 1.7;
-    break;
-  case 23:
-    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN, c->sigma = 0.05;
-    break;
-  case 24:
-    c->margin = 1, c->brightest = 3, c->dark = t->dark;
-    break;
-  case 25:
-    c->margin = 1;
-    break;
-  case 26:
-    c->remove_tilt = true;
-    break;
-  case 27: /* about half of the cells are invalid */
-    c->remove_tilt = true;
-    c->min_flux = 0.5 * full * c->pitch_x * c->pitch_y;
-    break;
-  case 28:
-    c->dark = t->quarters, c->flat = t->ends, c->bad = t->bad;
-    break;
-  case 29:
-    c->dark = full > 255 ? t->sixteenths : t->quarters, c->flat = t->flat;
-    break;
-  case 30:
-    c->dark = full > 255 ? t->sixteenths : t->quarters, c->flat = t->ends,
-    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
-    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
-    break;
-  case 31:
-    c->dark = t->small, c->flat = t->wide;
-    break;
-  }
+  SET (remove_tilt);
+  SET (threshold_mode);
+  SET (weighting);
+  SET (estimator);
+  SET (window);
+  SET (brightest);
+  SET (iterations);
+  SET (margin);
+  SET (power);
+  SET (sigma);
+  SET (quad_gain);
+  if (o->least > 0)
+    c->threshold_least = o->least * full;
+  if (o->flux > 0)
+    c->min_flux = o->flux * full * c->pitch_x * c->pitch_y;
   if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
     c->threshold = 0.31 * full;
   else if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE)
