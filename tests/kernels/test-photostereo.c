@@ -1624,9 +1624,22 @@ TEST (test_next_light_is_the_one_that_is_missed,
 
 /* --- what is refused ------------------------------------------------------ */
 
+enum { HILL_LIGHTS = 40, HILL_WIDTH = 120, HILL_HEIGHT = 90 };
+enum { HILL_PIXELS = HILL_WIDTH * HILL_HEIGHT };
+
 /* A hill 18 mm high under a dome of 300 mm, whose lamps shine on each pixel
- * from where it is. @width: of the picture in mm Returns: mm above the mean;
- * @n: (out) */
+ * from where it is. */
+typedef struct Hill {
+  ImkPhotostereoLight lights[HILL_LIGHTS];
+  ImkPhotostereoConfig config;
+  TestImage frames[HILL_LIGHTS];
+  double camera_z;  /* mm above the plane; 0: infinity */
+  double zero;      /* mm: of the plane */
+  double error[3];  /* mean degrees of each run */
+  double albedo[3]; /* likewise: the largest part that it is off */
+} Hill;
+
+/* Returns: mm at (@x, @y); @n: (out) */
 static double
 hill_at (double x, double y, double n[3])
 {
@@ -1641,9 +1654,102 @@ hill_at (double x, double y, double n[3])
   return g;
 }
 
+/* Where the ray of pixel @k meets the hill. Returns: mm above the plane */
+static double
+hill_through (const Hill *hill, uint32_t k, double n[3])
+{
+  double x = k % HILL_WIDTH - (HILL_WIDTH - 1) / 2.0;
+  double y = (HILL_HEIGHT - 1) / 2.0 - k / HILL_WIDTH;
+  double mm = hill->config.mm_per_pixel, h = 0;
+
+  if (hill->camera_z == 0)
+    return hill_at (mm * x, mm * y, n) - hill->zero;
+  for (int i = 0; i < 60; i++) { /* slopes times leans are below 0.3 */
+    double lean = mm * (1 - h / hill->camera_z);
+
+    h = hill_at (lean * x, lean * y, n) - hill->zero;
+  }
+  return h;
+}
+
+/* The plane is at the mean or the lowest point; with a camera what it sees
+ * depends on that. */
+static void
+hill_find_zero (Hill *hill)
+{
+  for (int i = 0; i < (hill->camera_z > 0 ? 20 : 1); i++) {
+    double mean = 0, least = INFINITY, n[3];
+
+    for (uint32_t k = 0; k < HILL_PIXELS; k++) {
+      double h = hill_through (hill, k, n);
+
+      mean += h / HILL_PIXELS;
+      least = fmin (least, h);
+    }
+    hill->zero +=
+        hill->config.plane_at == IMK_PHOTOSTEREO_PLANE_AT_LOWEST ? least : mean;
+  }
+}
+
+static void
+hill_init (Hill *hill)
+{
+  *hill = (Hill){.zero = 0};
+  photo_fill_dome (hill->lights, HILL_LIGHTS, 300, 0.3);
+  hill->config = config_of (IMK_TYPE_U16, HILL_WIDTH, HILL_HEIGHT, 1,
+      hill->lights, HILL_LIGHTS, true);
+  hill->config.mm_per_pixel = 0.8;
+  for (uint32_t i = 0; i < HILL_LIGHTS; i++)
+    hill->frames[i] =
+        test_image_new (IMK_TYPE_U16, HILL_WIDTH, HILL_HEIGHT, 1, 0);
+}
+
+/* As config and camera_z say. */
+static void
+hill_render (Hill *hill)
+{
+  hill_find_zero (hill);
+  for (uint32_t i = 0; i < HILL_LIGHTS; i++)
+    for (uint32_t k = 0; k < HILL_PIXELS; k++) {
+      uint32_t x = k % HILL_WIDTH, y = k / HILL_WIDTH;
+      double n[3], l[3], h = hill_through (hill, k, n);
+
+      imk_photostereo_reference_light (&hill->config, i, x, y, h, l);
+      photo_set (&hill->frames[i], x, y, 0,
+          (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
+    }
+}
+
+static void
+hill_solve (Hill *hill, uint32_t run)
+{
+  test_autoptr (ImkPhotostereo) s = kernel_new (IMK_BACKEND_CPU, &hill->config);
+  test_auto (Solved) solved;
+
+  for (uint32_t i = 0; i < HILL_LIGHTS; i++)
+    add (s, &hill->frames[i], i);
+  solved = solve (s, &hill->config, IMK_TYPE_F32);
+  for (uint32_t k = 0; k < HILL_PIXELS; k++) {
+    uint32_t x = k % HILL_WIDTH, y = k / HILL_WIDTH;
+    double n[3], found[3];
+
+    hill_through (hill, k, n);
+    solved_normal (&solved, x, y, found);
+    hill->error[run] += photo_angle (n, found) / HILL_PIXELS;
+    hill->albedo[run] = fmax (hill->albedo[run],
+        fabs (photo_get (&solved.albedo, x, y, 0) / 0.6 - 1));
+  }
+}
+
+static void
+hill_clear (Hill *hill)
+{
+  for (uint32_t i = 0; i < HILL_LIGHTS; i++)
+    test_image_free (&hill->frames[i]);
+}
+
 TEST (test_near_lamps_know_the_height, "near lamps know the height")
 {
-  enum { N = 40, W = 120, H = 90 };
   static const struct {
     ImkPhotostereoPlaneAt at;
     ImkPhotostereoModel model;
@@ -1658,56 +1764,19 @@ TEST (test_near_lamps_know_the_height, "near lamps know the height")
       {IMK_PHOTOSTEREO_PLANE_AT_MEAN, IMK_PHOTOSTEREO_MODEL_AUTO, 4,
           {0.05, 0.02}},
   };
-  ImkPhotostereoLight lights[N] = {{0}};
-  TestImage frames[N];
 
-  photo_fill_dome (lights, N, 300, 0.3);
-  for (uint32_t i = 0; i < N; i++)
-    frames[i] = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
   for (uint32_t p = 0; p < sizeof (runs) / sizeof (runs[0]); p++) {
-    ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, true);
-    double mean = 0, least = INFINITY, zero, error[3] = {0}, albedo[3] = {0};
+    Hill hill;
+    const double *error = hill.error, *albedo = hill.albedo;
 
-    c.mm_per_pixel = 0.8;
-    c.plane_at = runs[p].at;
-    c.model = runs[p].model;
-    c.led_lobe = runs[p].lobe;
-#define AT_X(x) (((x) - (W - 1) / 2.0) * c.mm_per_pixel)
-#define AT_Y(y) (((H - 1) / 2.0 - (y)) * c.mm_per_pixel)
-    for (uint32_t i = 0; i < W * H; i++) {
-      double n[3], z = hill_at (AT_X (i % W), AT_Y (i / W), n);
-
-      mean += z / (W * H);
-      least = fmin (least, z);
-    }
-    zero = c.plane_at == IMK_PHOTOSTEREO_PLANE_AT_LOWEST ? least : mean;
-    for (uint32_t i = 0; i < N; i++)
-      for (uint32_t k = 0; k < W * H; k++) {
-        uint32_t x = k % W, y = k / W;
-        double n[3], l[3], z = hill_at (AT_X (x), AT_Y (y), n);
-
-        imk_photostereo_reference_light (&c, i, x, y, z - zero, l);
-        photo_set (&frames[i], x, y, 0,
-            (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
-      }
+    hill_init (&hill);
+    hill.config.plane_at = runs[p].at;
+    hill.config.model = runs[p].model;
+    hill.config.led_lobe = runs[p].lobe;
+    hill_render (&hill);
     for (uint32_t rounds = 0; rounds < 3; rounds++) {
-      test_autoptr (ImkPhotostereo) s = NULL;
-      test_auto (Solved) solved;
-
-      c.height_rounds = rounds;
-      s = kernel_new (IMK_BACKEND_CPU, &c);
-      for (uint32_t i = 0; i < N; i++)
-        add (s, &frames[i], i);
-      solved = solve (s, &c, IMK_TYPE_F32);
-      for (uint32_t k = 0; k < W * H; k++) {
-        double n[3], found[3];
-
-        hill_at (AT_X (k % W), AT_Y (k / W), n);
-        solved_normal (&solved, k % W, k / W, found);
-        error[rounds] += photo_angle (n, found) / (W * H);
-        albedo[rounds] = fmax (albedo[rounds],
-            fabs (photo_get (&solved.albedo, k % W, k / W, 0) / 0.6 - 1));
-      }
+      hill.config.height_rounds = rounds;
+      hill_solve (&hill, rounds);
     }
     test_check (error[0] > runs[p].least[0] && albedo[0] > runs[p].least[1],
         "run %u: a plane costs %.3f degrees, %.2f %% of the albedo", p,
@@ -1717,95 +1786,40 @@ TEST (test_near_lamps_know_the_height, "near lamps know the height")
         error[2]);
     test_check (
         albedo[2] < 0.003, "the albedo is %.2f %% off", 100 * albedo[2]);
+    hill_clear (&hill);
   }
-  for (uint32_t i = 0; i < N; i++)
-    test_image_free (&frames[i]);
-}
-
-/* The hill less @zero, where the ray of a pixel through (@x, @y) on the plane
- * meets it; of a camera @d above the plane. Returns: mm above the plane */
-static double
-hill_through (double x, double y, double d, double zero, double n[3])
-{
-  double h = 0;
-
-  for (int i = 0; i < 60; i++) /* slopes times leans are below 0.3 */
-    h = hill_at (x * (1 - h / d), y * (1 - h / d), n) - zero;
-  return h;
 }
 
 TEST (test_a_pinhole_camera_sees_high_points_nearer_to_its_axis,
     "a pinhole camera sees high points nearer to its axis")
 {
-  enum { N = 40, W = 120, H = 90 };
-  static const ImkPhotostereoPlaneAt planes[] = {
-      IMK_PHOTOSTEREO_PLANE_AT_MEAN, IMK_PHOTOSTEREO_PLANE_AT_LOWEST};
-  ImkPhotostereoLight lights[N] = {{0}};
-  TestImage frames[N];
+  for (uint32_t p = IMK_PHOTOSTEREO_PLANE_AT_MEAN;
+       p <= IMK_PHOTOSTEREO_PLANE_AT_LOWEST; p++) {
+    Hill hill;
+    ImkPhotostereoConfig *c = &hill.config;
+    const double *error = hill.error, *albedo = hill.albedo;
 
-  photo_fill_dome (lights, N, 300, 0.3);
-  for (uint32_t i = 0; i < N; i++)
-    frames[i] = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
-  for (uint32_t p = 0; p < 2; p++) {
-    ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, true);
-    double zero = 0, d, error[3] = {0}, albedo[3] = {0};
-
-    c.mm_per_pixel = 0.8;
-    c.plane_at = planes[p];
-    c.centre_x = 37; /* the axis of the camera stays in the middle */
-    c.centre_y = 60.5;
-    c.focal_length_mm = 70;
-    c.sensor_width_mm = 36;
-    d = 0.8 * W * 70 / 36;
-    for (int i = 0; i < 20; i++) {
-      double mean = 0, least = INFINITY, n[3];
-
-      for (uint32_t k = 0; k < W * H; k++) {
-        double h = hill_through (AT_X (k % W), AT_Y (k / W), d, zero, n);
-
-        mean += h / (W * H);
-        least = fmin (least, h);
-      }
-      zero += p ? least : mean;
-    }
-    for (uint32_t i = 0; i < N; i++)
-      for (uint32_t k = 0; k < W * H; k++) {
-        uint32_t x = k % W, y = k / W;
-        double n[3], l[3], h = hill_through (AT_X (x), AT_Y (y), d, zero, n);
-
-        imk_photostereo_reference_light (&c, i, x, y, h, l);
-        photo_set (&frames[i], x, y, 0,
-            (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
-      }
+    hill_init (&hill);
+    c->plane_at = (ImkPhotostereoPlaneAt) p;
+    c->centre_x = 37; /* the axis of the camera stays in the middle */
+    c->centre_y = 60.5;
+    c->focal_length_mm = 70;
+    c->sensor_width_mm = 36;
+    hill.camera_z = 0.8 * HILL_WIDTH * 70 / 36;
+    hill_render (&hill);
     for (uint32_t run = 0; run < 3; run++) {
-      test_autoptr (ImkPhotostereo) s = NULL;
-      test_auto (Solved) solved;
-
-      c.height_rounds = run ? 3 : 0;
-      c.focal_length_mm = run == 1 ? 0 : 70;
-      c.sensor_width_mm = run == 1 ? 0 : 36;
-      s = kernel_new (IMK_BACKEND_CPU, &c);
-      for (uint32_t i = 0; i < N; i++)
-        add (s, &frames[i], i);
-      solved = solve (s, &c, IMK_TYPE_F32);
-      for (uint32_t k = 0; k < W * H; k++) {
-        double n[3], found[3];
-
-        hill_through (AT_X (k % W), AT_Y (k / W), d, zero, n);
-        solved_normal (&solved, k % W, k / W, found);
-        error[run] += photo_angle (n, found) / (W * H);
-        albedo[run] = fmax (albedo[run],
-            fabs (photo_get (&solved.albedo, k % W, k / W, 0) / 0.6 - 1));
-      }
+      c->height_rounds = run ? 3 : 0;
+      c->focal_length_mm = run == 1 ? 0 : 70;
+      c->sensor_width_mm = run == 1 ? 0 : 36;
+      hill_solve (&hill, run);
     }
     test_check (error[1] > 0.1 && error[2] < 0.01 && albedo[2] < 0.003,
         "plane-at %u: without heights %.4f degrees (albedo %.2f %%), parallel "
         "rays %.4f (%.2f %%), the camera %.4f (%.2f %%)",
         p, error[0], 100 * albedo[0], error[1], 100 * albedo[1], error[2],
         100 * albedo[2]);
+    hill_clear (&hill);
   }
-  for (uint32_t i = 0; i < N; i++)
-    test_image_free (&frames[i]);
 }
 
 /* Samples of sRGB, written with the inverse of its curve. */
