@@ -71,17 +71,8 @@ typedef struct {
   guint n_with_noise;   /* B-scans with these ends */
 } GstOctBscanAutoRange;
 
-struct _GstOctBscan {
-  GstImagingElement base; /* members of its outputs: with the engine locked */
-  GstPad *sink;
-
-  /* Under the object lock. */
-  GstClockTime latency; /* of gathering lines */
-  GstClockTime period;  /* from B-scan to B-scan */
-  GstClockTime wait;    /* of a mean for the last of its B-scans */
-  GstOctBscanAutoRange range;
-
-  /* Of the streaming thread: the input. */
+/* Of the streaming thread: the input. */
+typedef struct {
   GstSegment segment;
   GstVideoInfo lines, bscan; /* of an input buffer, and of a B-scan */
   ImkType type;              /* of a sample */
@@ -96,45 +87,70 @@ struct _GstOctBscan {
                       * began, with that of camera 0 before */
   guint n_bscans;    /* since the turns began */
   GstOctBscanMean mean;
-  guint history;      /* counts interruptions */
-  gint64 next_fringe; /* when to look for one */
-  gboolean must_configure;
-  GstOctBscanOpen next;        /* for the next settings */
-  GstOctBscanMirrors *mirrors; /* a part is under the object lock */
-  ImkOctbscanSweep *sweep;     /* (nullable): of the settings ... */
-  guint sweep_changes;         /* ... that were in use then */
-  gboolean warned_of_cameras, warned_of_mean, warned_of_gap, warned_of_jitter;
+  guint history;           /* counts interruptions */
+  gint64 next_fringe;      /* when to look for one */
+  ImkOctbscanSweep *sweep; /* (nullable): of the settings ... */
+  guint sweep_changes;     /* ... that were in use then */
+  gboolean warned_of_gap, warned_of_jitter;
+} GstOctBscanInput;
 
-  /* Of the thread that pushes. */
+/* Of the streaming thread, which changes the first four with the engine locked:
+ * the settings in use. */
+typedef struct {
+  Settings *now;         /* from buffer to buffer */
+  guint n_changes;       /* of these */
+  GstOctBscanPlan *plan; /* of these and the caps; NULL until there are caps */
+  gboolean has_caps;
+  gboolean must_configure;
+  GstOctBscanOpen next; /* for the next settings */
+  gboolean warned_of_cameras, warned_of_mean;
+} GstOctBscanInUse;
+
+/* Of the thread that pushes. */
+typedef struct {
   GstOctBscanEnface *enface;
   GstOctBscanLines mean_lines, last_lines;
   GstBuffer *last_rows; /* (nullable): of last_lines */
   /* (nullable): for images in the memory of a batch; of outputs that have one
    * quantity always */
   GstBufferPool *parts[N_OUTPUTS];
+} GstOctBscanOutput;
 
-  /* Atomic. */
-  gint wants_dispersion;
-  gint warned_of_bad, warned_of_mirror;
-
-  /* Of the streaming thread, which changes them with the engine locked. */
-  Settings *now;         /* in use, from buffer to buffer */
-  guint n_changes;       /* of these */
-  GstOctBscanPlan *plan; /* of these and the caps; NULL until there are caps */
-  gboolean has_caps;
-
-  /* Protects the engine, the outputs and what follows. Held by the streaming
-   * thread, and by a thread that finds the last device lost. */
-  GMutex engine_lock;
-  GstOctBscanOpen open;
+/* Of all threads, with the engine locked. */
+typedef struct {
   gint width, height;            /* of the images */
-  gdouble depth_step;            /* of the kernel, imk_octbscan_depth_step () */
-  gdouble wavelengths[2];        /* nm, likewise; 0 when they are not known */
+  gdouble depth_step;            /* imk_octbscan_depth_step () */
+  gdouble wavelengths[2];        /* nm; 0 when they are not known */
   guint n_full;                  /* B-scans that make an efficient copy */
   GstOctBscanSnapshot *snapshot; /* (nullable): of the last B-scan */
   GstOctBscanQueue *queue; /* freed with the engine and the object locked */
   gboolean host_images;    /* downstream reads images on the CPU */
   gboolean has_shown;      /* the first images have been pushed */
+} GstOctBscanShared;
+
+struct _GstOctBscan {
+  GstImagingElement base; /* members of its outputs: with the engine locked */
+  GstPad *sink;
+
+  GstOctBscanInput input;
+  GstOctBscanInUse in_use;
+  GstOctBscanOutput output;
+  /* Held by the streaming thread, and by a thread that finds the last device
+   * lost. Protects the engine, the outputs and: */
+  GMutex engine_lock;
+  GstOctBscanOpen open;
+  GstOctBscanShared shared;
+
+  /* Under the object lock. */
+  GstClockTime latency; /* of gathering lines */
+  GstClockTime period;  /* from B-scan to B-scan */
+  GstClockTime wait;    /* of a mean for the last of its B-scans */
+  GstOctBscanAutoRange range;
+  GstOctBscanMirrors *mirrors; /* the rest of them: the streaming thread */
+
+  /* Atomic. */
+  gint wants_dispersion;
+  gint warned_of_bad, warned_of_mirror;
 };
 
 G_END_DECLS

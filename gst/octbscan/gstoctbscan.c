@@ -83,11 +83,11 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
   if (status != IMK_OK)
     return status;
   imk_octbscan_size (&self->open.config, &width, &height);
-  self->width = (gint) width;
-  self->height = (gint) height;
-  self->depth_step = imk_octbscan_depth_step (self->open.kernel);
-  if (!imk_octbscan_wavelengths (self->open.kernel, self->wavelengths))
-    self->wavelengths[0] = self->wavelengths[1] = 0;
+  self->shared.width = (gint) width;
+  self->shared.height = (gint) height;
+  self->shared.depth_step = imk_octbscan_depth_step (self->open.kernel);
+  if (!imk_octbscan_wavelengths (self->open.kernel, self->shared.wavelengths))
+    self->shared.wavelengths[0] = self->shared.wavelengths[1] = 0;
   return IMK_OK;
 }
 
@@ -113,32 +113,32 @@ gst_oct_bscan_start (GstElement *element)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
 
-  gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
-  gst_video_info_init (&self->lines);
+  gst_segment_init (&self->input.segment, GST_FORMAT_UNDEFINED);
+  gst_video_info_init (&self->input.lines);
   gst_imaging_settings_start (self->base.settings);
   gst_oct_bscan_take_settings (
       self, gst_imaging_settings_copy (self->base.settings), NULL);
   gst_oct_bscan_reset_range (self);
-  gst_oct_bscan_enface_reset (self->enface);
+  gst_oct_bscan_enface_reset (self->output.enface);
   GST_OBJECT_LOCK (self);
   self->latency = self->wait = 0;
   GST_OBJECT_UNLOCK (self);
   g_mutex_lock (&self->engine_lock);
-  self->host_images = self->has_shown = FALSE;
-  self->warned_of_cameras = self->warned_of_mean = FALSE;
+  self->shared.host_images = self->shared.has_shown = FALSE;
+  self->in_use.warned_of_cameras = self->in_use.warned_of_mean = FALSE;
   g_atomic_int_set (&self->warned_of_bad, FALSE);
   g_atomic_int_set (&self->warned_of_mirror, FALSE);
-  self->next_fringe = 0;
-  gst_imaging_numbering_reset (&self->numbering);
-  self->n_missing = 0;
-  self->mean_lines.n = 0;
-  self->warned_of_gap = self->warned_of_jitter = FALSE;
+  self->input.next_fringe = 0;
+  gst_imaging_numbering_reset (&self->input.numbering);
+  self->input.n_missing = 0;
+  self->output.mean_lines.n = 0;
+  self->input.warned_of_gap = self->input.warned_of_jitter = FALSE;
   g_mutex_unlock (&self->engine_lock);
-  gst_buffer_pool_set_active (self->parts[SRC], TRUE);
-  gst_buffer_pool_set_active (self->parts[LINEAR], TRUE);
+  gst_buffer_pool_set_active (self->output.parts[SRC], TRUE);
+  gst_buffer_pool_set_active (self->output.parts[LINEAR], TRUE);
   /* the engine's device is the first of cuda-devices */
   return gst_imaging_engine_choose_devices (
-             self->base.engine, self->now->cuda_devices, NULL) &&
+             self->base.engine, self->in_use.now->cuda_devices, NULL) &&
          gst_imaging_engine_start (self->base.engine);
 }
 
@@ -154,13 +154,13 @@ gst_oct_bscan_stop (GstElement *element)
   gst_oct_bscan_release_devices (self);
   gst_video_info_init (&none);
   g_mutex_lock (&self->engine_lock);
-  self->has_caps = FALSE;
+  self->in_use.has_caps = FALSE;
   gst_oct_bscan_reconfigure (element);
   gst_imaging_src_pads_reset (self->base.outputs);
-  gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
+  gst_oct_bscan_group_setup (self->input.group, &none, &none, NULL);
   gst_imaging_engine_stop (self->base.engine);
-  gst_buffer_pool_set_active (self->parts[SRC], FALSE);
-  gst_buffer_pool_set_active (self->parts[LINEAR], FALSE);
+  gst_buffer_pool_set_active (self->output.parts[SRC], FALSE);
+  gst_buffer_pool_set_active (self->output.parts[LINEAR], FALSE);
   g_mutex_unlock (&self->engine_lock);
   GST_PAD_STREAM_UNLOCK (self->sink);
 }
@@ -222,8 +222,8 @@ get_shares (GstOctBscan *self, GValue *value)
   GstStructure *shares;
 
   GST_OBJECT_LOCK (self);
-  shares = self->queue ? gst_oct_bscan_queue_shares (self->queue)
-                       : gst_structure_new_empty ("octbscan-shares");
+  shares = self->shared.queue ? gst_oct_bscan_queue_shares (self->shared.queue)
+                              : gst_structure_new_empty ("octbscan-shares");
   GST_OBJECT_UNLOCK (self);
   g_value_take_boxed (value, shares);
 }
@@ -250,15 +250,15 @@ gst_oct_bscan_finalize (GObject *object)
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
   gst_oct_bscan_mirrors_free (self->mirrors);
-  imk_octbscan_sweep_free (self->sweep);
-  gst_oct_bscan_plan_free (self->plan);
-  gst_imaging_settings_free_copy (self->base.settings, self->now);
-  gst_clear_buffer (&self->mean.last);
-  gst_clear_buffer (&self->last_rows);
-  gst_clear_object (&self->parts[SRC]);
-  gst_clear_object (&self->parts[LINEAR]);
-  gst_oct_bscan_group_free (self->group);
-  gst_oct_bscan_enface_free (self->enface);
+  imk_octbscan_sweep_free (self->input.sweep);
+  gst_oct_bscan_plan_free (self->in_use.plan);
+  gst_imaging_settings_free_copy (self->base.settings, self->in_use.now);
+  gst_clear_buffer (&self->input.mean.last);
+  gst_clear_buffer (&self->output.last_rows);
+  gst_clear_object (&self->output.parts[SRC]);
+  gst_clear_object (&self->output.parts[LINEAR]);
+  gst_oct_bscan_group_free (self->input.group);
+  gst_oct_bscan_enface_free (self->output.enface);
   g_mutex_clear (&self->engine_lock);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);
 }
@@ -314,10 +314,10 @@ gst_oct_bscan_init (GstOctBscan *self)
       gst_imaging_engine_stats (self->base.engine), "bad-ascans");
   g_mutex_init (&self->engine_lock);
   self->mirrors = gst_oct_bscan_mirrors_new ();
-  self->group = gst_oct_bscan_group_new ();
-  self->parts[SRC] = gst_imaging_parts_new ();
-  self->parts[LINEAR] = gst_imaging_parts_new ();
-  self->enface = gst_oct_bscan_enface_new ();
+  self->input.group = gst_oct_bscan_group_new ();
+  self->output.parts[SRC] = gst_imaging_parts_new ();
+  self->output.parts[LINEAR] = gst_imaging_parts_new ();
+  self->output.enface = gst_oct_bscan_enface_new ();
   self->base.outputs = gst_imaging_src_pads_new (
       element, GST_TYPE_OCT_BSCAN_PAD, names, N_OUTPUTS);
   gst_imaging_src_pads_set_functions (
@@ -325,7 +325,7 @@ gst_oct_bscan_init (GstOctBscan *self)
   /* not of the engine: ascans-per-bscan is a part of what it opens for */
   self->base.settings =
       gst_imaging_settings_new (element, &gst_oct_bscan_settings_table, NULL);
-  self->now = gst_imaging_settings_copy (self->base.settings);
+  self->in_use.now = gst_imaging_settings_copy (self->base.settings);
 
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_oct_bscan_set_sink_functions (self->sink);

@@ -151,7 +151,7 @@ follow_dispersion (GstOctBscan *self, const ImkImage *in)
 
   e.text = g_string_new (NULL);
   g_value_init (&e.curves, GST_TYPE_ARRAY);
-  status = estimate (&self->plan->config, &e, &error);
+  status = estimate (&self->in_use.plan->config, &e, &error);
   tell_estimate (self, &e, status == IMK_OK ? NULL : error.message);
   if (status != IMK_OK)
     GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", error.message), (NULL));
@@ -275,8 +275,9 @@ get_found (GstOctBscan *self, const Found *found, gpointer values, gsize size,
 
   if (!gst_imaging_engine_is_on_cuda (self->base.engine) && self->open.kernel)
     status = found->get (self->open.kernel, values, error);
-  else if (self->queue)
-    status = gst_oct_bscan_queue_get (self->queue, found->get, values, error);
+  else if (self->shared.queue)
+    status =
+        gst_oct_bscan_queue_get (self->shared.queue, found->get, values, error);
   return status == IMK_OK ? check_found (values, size, error) : status;
 }
 

@@ -33,7 +33,7 @@ gather_pool (GstOctBscan *self, GstCaps *caps)
                 self->base.engine, GST_IMAGING_MEMORY_PINNED)
           : NULL;
   GstBufferPool *pool =
-      gst_imaging_video_pool_new (allocator, caps, &self->bscan, FALSE);
+      gst_imaging_video_pool_new (allocator, caps, &self->input.bscan, FALSE);
 
   if (pool && !gst_buffer_pool_set_active (pool, TRUE))
     gst_clear_object (&pool);
@@ -50,39 +50,43 @@ configure (GstOctBscan *self)
   gboolean ok;
   ImkError error;
 
-  if (!self->plan) { /* the settings have changed after caps were refused */
-    GstOctBscanPlan *plan = gst_oct_bscan_plan_new (self, self->now, &error);
+  if (!self->in_use
+           .plan) { /* the settings have changed after caps were refused */
+    GstOctBscanPlan *plan =
+        gst_oct_bscan_plan_new (self, self->in_use.now, &error);
 
     if (!plan) {
       gst_oct_bscan_post_error (self, &error);
       return FALSE;
     }
     g_mutex_lock (&self->engine_lock);
-    self->plan = plan;
+    self->in_use.plan = plan;
     g_mutex_unlock (&self->engine_lock);
   }
-  if (self->has_caps && self->bscan.height != self->plan->info.height)
+  if (self->in_use.has_caps &&
+      self->input.bscan.height != self->in_use.plan->info.height)
     gst_oct_bscan_forget_lines (self, "ascans-per-bscan has changed");
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->engine_lock);
-  self->n_skipped = self->now->skip_first_line;
-  self->bscan = self->plan->info;
-  caps = gst_video_info_to_caps (&self->bscan);
+  self->input.n_skipped = self->in_use.now->skip_first_line;
+  self->input.bscan = self->in_use.plan->info;
+  caps = gst_video_info_to_caps (&self->input.bscan);
   ok = gst_imaging_engine_set_caps (self->base.engine, caps, NULL);
   if (ok) {
     pool = gather_pool (self, caps);
-    gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
+    gst_oct_bscan_group_setup (
+        self->input.group, &self->input.lines, &self->input.bscan, pool);
     gst_clear_object (&pool);
     gst_oct_bscan_update_latency (self);
-    self->next_camera %= self->open.config.n_cameras;
+    self->input.next_camera %= self->open.config.n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
   /* the first B-scan posts the error if this fails */
   if (ok && gst_imaging_engine_is_on_cuda (self->base.engine))
     gst_oct_bscan_need_devices (self, &error);
-  self->has_caps = ok;
-  self->must_configure = !ok;
+  self->in_use.has_caps = ok;
+  self->in_use.must_configure = !ok;
   g_mutex_unlock (&self->engine_lock);
   gst_oct_bscan_forget_next_kernel (self);
   gst_clear_caps (&caps);
@@ -95,13 +99,13 @@ void
 gst_oct_bscan_take_settings (
     GstOctBscan *self, Settings *next, GstOctBscanPlan *plan)
 {
-  GstOctBscanPlan *last = self->plan;
-  Settings *before = self->now;
+  GstOctBscanPlan *last = self->in_use.plan;
+  Settings *before = self->in_use.now;
 
   g_mutex_lock (&self->engine_lock);
-  self->now = next;
-  self->plan = plan;
-  self->n_changes++;
+  self->in_use.now = next;
+  self->in_use.plan = plan;
+  self->in_use.n_changes++;
   g_mutex_unlock (&self->engine_lock);
   gst_oct_bscan_plan_free (last);
   gst_imaging_settings_free_copy (self->base.settings, before);
@@ -141,7 +145,7 @@ void
 gst_oct_bscan_negotiate_all (GstOctBscan *self)
 {
   g_mutex_lock (&self->engine_lock);
-  for (guint i = 0; self->has_caps && i < N_OUTPUTS; i++) {
+  for (guint i = 0; self->in_use.has_caps && i < N_OUTPUTS; i++) {
     GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->base.outputs, i);
 
     gst_oct_bscan_negotiate (self, i, GST_OCT_BSCAN_PAD (pad));
@@ -162,18 +166,20 @@ gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
     post_wrong_caps (self, caps);
     return FALSE;
   }
-  if (self->has_caps && gst_video_info_is_equal (&lines.info, &self->lines) &&
-      lines.type == self->type && lines.bytes_a_pixel == self->bytes_a_pixel)
+  if (self->in_use.has_caps &&
+      gst_video_info_is_equal (&lines.info, &self->input.lines) &&
+      lines.type == self->input.type &&
+      lines.bytes_a_pixel == self->input.bytes_a_pixel)
     return TRUE;
-  if (self->has_caps)
+  if (self->in_use.has_caps)
     gst_oct_bscan_end_run (self, "the format changes");
   g_mutex_lock (&self->engine_lock);
-  self->has_caps = FALSE;
-  g_clear_pointer (&self->plan, gst_oct_bscan_plan_free);
+  self->in_use.has_caps = FALSE;
+  g_clear_pointer (&self->in_use.plan, gst_oct_bscan_plan_free);
   g_mutex_unlock (&self->engine_lock);
-  self->lines = lines.info;
-  self->type = lines.type;
-  self->bytes_a_pixel = lines.bytes_a_pixel;
+  self->input.lines = lines.info;
+  self->input.type = lines.type;
+  self->input.bytes_a_pixel = lines.bytes_a_pixel;
   status = gst_imaging_settings_try (
       self->base.settings, try_settings, &trial, &error);
   if (status != IMK_OK) {
@@ -198,11 +204,11 @@ static gboolean
 needs_kernel (GstOctBscan *self, guint groups, const GstOctBscanPlan *next)
 {
   return groups & PLAN ||
-         (groups & TUNE &&
-             (!next->config.live_dispersion ||
-                 !self->plan->config.live_dispersion || !self->open.kernel ||
-                 imk_octbscan_strategy (self->open.kernel) !=
-                     IMK_OCTBSCAN_STRATEGY_FFT));
+         (groups & TUNE && (!next->config.live_dispersion ||
+                               !self->in_use.plan->config.live_dispersion ||
+                               !self->open.kernel ||
+                               imk_octbscan_strategy (self->open.kernel) !=
+                                   IMK_OCTBSCAN_STRATEGY_FFT));
 }
 
 /* Makes a kernel for @plan if one is needed. The current one stays in use.
@@ -235,7 +241,7 @@ gst_oct_bscan_apply_settings (
   GstOctBscanPlan *plan = NULL;
   ImkStatus status = IMK_OK;
 
-  if (self->has_caps) {
+  if (self->in_use.has_caps) {
     plan = gst_oct_bscan_plan_new (self, next, error);
     status = plan ? prepare_settings (self, plan, &groups, error) : error->code;
   }
@@ -244,7 +250,7 @@ gst_oct_bscan_apply_settings (
     gst_imaging_settings_free_copy (self->base.settings, next);
     return status;
   }
-  if (self->has_caps && groups & (PLAN | TURN))
+  if (self->in_use.has_caps && groups & (PLAN | TURN))
     gst_oct_bscan_show_mean (self);
   gst_oct_bscan_take_settings (self, next, plan);
   if (groups & PLAN || (before && ((const Settings *) before)->config.range !=
@@ -252,14 +258,14 @@ gst_oct_bscan_apply_settings (
     gst_oct_bscan_reset_range (self);
   if (groups & TURN)
     gst_oct_bscan_begin_turns (self);
-  self->must_configure |= (groups & PLAN) != 0;
+  self->in_use.must_configure |= (groups & PLAN) != 0;
   return IMK_OK;
 }
 
 gboolean
 gst_oct_bscan_follow_settings (GstOctBscan *self, GstBuffer *buffer)
 {
-  GstClockTime time = gst_imaging_stream_time (&self->segment, buffer);
+  GstClockTime time = gst_imaging_stream_time (&self->input.segment, buffer);
   ImkError error;
   ImkStatus status = gst_imaging_settings_update (
       self->base.settings, GST_IMAGING_WHEN_LIVE, time, &error);
@@ -274,5 +280,6 @@ gst_oct_bscan_follow_settings (GstOctBscan *self, GstBuffer *buffer)
     gst_oct_bscan_post_error (self, &error);
     return FALSE;
   }
-  return (self->has_caps && !self->must_configure) || configure (self);
+  return (self->in_use.has_caps && !self->in_use.must_configure) ||
+         configure (self);
 }

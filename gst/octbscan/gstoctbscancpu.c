@@ -43,8 +43,8 @@ gst_oct_bscan_run_on_cpu (
 
   w->on_cpu = TRUE;
   if (w->in)
-    status = gst_imaging_engine_map (self->base.engine, w->in, &self->bscan,
-        GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
+    status = gst_imaging_engine_map (self->base.engine, w->in,
+        &self->input.bscan, GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
   if (status != IMK_OK)
     return status;
   if (w->in)

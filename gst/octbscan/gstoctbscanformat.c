@@ -7,21 +7,21 @@
 void
 gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane)
 {
-  plane->type = self->type;
-  plane->width /= self->bytes_a_pixel;
-  plane->data = (guint8 *) plane->data + self->n_skipped * plane->stride;
-  plane->height -= self->n_skipped;
+  plane->type = self->input.type;
+  plane->width /= self->input.bytes_a_pixel;
+  plane->data = (guint8 *) plane->data + self->input.n_skipped * plane->stride;
+  plane->height -= self->input.n_skipped;
 }
 
 gboolean
 gst_oct_bscan_map_input (const GstOctBscan *self, GstBuffer *bscan,
     GstMapFlags access, GstVideoFrame *frame, ImkImage *image)
 {
-  if (!gst_video_frame_map (frame, &self->bscan, bscan, access))
+  if (!gst_video_frame_map (frame, &self->input.bscan, bscan, access))
     return FALSE;
   *image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (frame, 0),
-      GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0), self->bscan.width,
-      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+      GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0), self->input.bscan.width,
+      self->input.bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   gst_oct_bscan_input_image (self, image);
   return TRUE;
 }
@@ -29,7 +29,8 @@ gst_oct_bscan_map_input (const GstOctBscan *self, GstBuffer *bscan,
 guint
 gst_oct_bscan_first_camera (const GstOctBscan *self)
 {
-  return (self->next_camera + self->n_skipped) % self->open.config.n_cameras;
+  return (self->input.next_camera + self->input.n_skipped) %
+         self->open.config.n_cameras;
 }
 
 gboolean
@@ -43,5 +44,5 @@ gst_oct_bscan_is_on_device (GstBuffer *buffer)
 gsize
 gst_oct_bscan_work_in_step (const GstOctBscan *self)
 {
-  return (gsize) self->bscan.height * self->bscan.stride[0];
+  return (gsize) self->input.bscan.height * self->input.bscan.stride[0];
 }

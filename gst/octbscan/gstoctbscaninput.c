@@ -37,7 +37,7 @@ follow_memory (GstOctBscan *self, GstBuffer *buffer)
 static void
 handle_discont (GstOctBscan *self)
 {
-  if (gst_oct_bscan_group_n_waiting (self->group) > 0) {
+  if (gst_oct_bscan_group_n_waiting (self->input.group) > 0) {
     restart_turns (self, "the stream is interrupted");
   } else {
     gst_oct_bscan_show_mean (self);
@@ -47,15 +47,15 @@ handle_discont (GstOctBscan *self)
 static void
 warn_of_gap (GstOctBscan *self, guint64 n, guint n_waiting, guint n_skipped)
 {
-  if (self->warned_of_gap)
+  if (self->input.warned_of_gap)
     return;
-  self->warned_of_gap = TRUE;
+  self->input.warned_of_gap = TRUE;
   GST_ELEMENT_WARNING (self, STREAM, FAILED,
       ("%" G_GUINT64_FORMAT
        " buffer%s of %d lines did not arrive: %u lines before "
        "and %u after are left out, so that B-scans and cameras stay in step. "
        "Further ones are counted in frames-missing of stats.",
-          n, n == 1 ? "" : "s", self->lines.height, n_waiting, n_skipped),
+          n, n == 1 ? "" : "s", self->input.lines.height, n_waiting, n_skipped),
       (NULL));
 }
 
@@ -64,19 +64,20 @@ warn_of_gap (GstOctBscan *self, guint64 n, guint n_waiting, guint n_skipped)
 static void
 skip_missing (GstOctBscan *self, guint64 n)
 {
-  guint height = (guint) self->bscan.height;
-  guint n_waiting = gst_oct_bscan_group_n_waiting (self->group);
-  guint64 n_lines = n_waiting + n * (guint) self->lines.height;
+  guint height = (guint) self->input.bscan.height;
+  guint n_waiting = gst_oct_bscan_group_n_waiting (self->input.group);
+  guint64 n_lines = n_waiting + n * (guint) self->input.lines.height;
   guint64 n_bscans = (n_lines + height - 1) / height;
   guint n_to_skip = (guint) (n_bscans * height - n_lines);
 
   gst_oct_bscan_show_mean (self);
-  gst_oct_bscan_group_reset (self->group);
-  gst_oct_bscan_group_skip (self->group, n_to_skip);
-  self->next_camera = (guint) ((self->next_camera + n_bscans * height) %
-                               self->open.config.n_cameras);
-  self->n_bscans += n_bscans;
-  self->next_line += n_bscans * height;
+  gst_oct_bscan_group_reset (self->input.group);
+  gst_oct_bscan_group_skip (self->input.group, n_to_skip);
+  self->input.next_camera =
+      (guint) ((self->input.next_camera + n_bscans * height) %
+               self->open.config.n_cameras);
+  self->input.n_bscans += n_bscans;
+  self->input.next_line += n_bscans * height;
   gst_imaging_stats_add_missing (
       gst_imaging_engine_stats (self->base.engine), n);
   warn_of_gap (self, n, n_waiting, n_to_skip);
@@ -92,16 +93,16 @@ most_at_once (GstOctBscan *self, GstBuffer *buffer)
   GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
   gboolean each_alone;
 
-  if (self->lines.height <= self->bscan.height || !self->queue ||
-      !self->host_images || !memory || gst_oct_bscan_wants_mirror (self) ||
-      gst_oct_bscan_is_settling (self) ||
-      gst_oct_bscan_has_sweeps (self->now) ||
+  if (self->input.lines.height <= self->input.bscan.height ||
+      !self->shared.queue || !self->shared.host_images || !memory ||
+      gst_oct_bscan_wants_mirror (self) || gst_oct_bscan_is_settling (self) ||
+      gst_oct_bscan_has_sweeps (self->in_use.now) ||
       gst_imaging_memory_is_on_device (memory))
     return 1;
-  each_alone = self->now->average_bscans > 1 ||
+  each_alone = self->in_use.now->average_bscans > 1 ||
                gst_imaging_src_pads_has (self->base.outputs, COMPLEX) ||
                gst_imaging_src_pads_has (self->base.outputs, ENFACE);
-  return each_alone ? 1 : self->n_full;
+  return each_alone ? 1 : self->shared.n_full;
 }
 
 static GstFlowReturn
@@ -116,13 +117,14 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstBuffer *bscan;
   ImkError error;
 
-  if (!self->has_caps && self->lines.width == 0) {
+  if (!self->in_use.has_caps && self->input.lines.width == 0) {
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  frame = gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
-  self->n_missing += n_missing;
-  if (n_missing > 0 && self->has_caps)
+  frame =
+      gst_imaging_numbering_next (&self->input.numbering, buffer, &n_missing);
+  self->input.n_missing += n_missing;
+  if (n_missing > 0 && self->in_use.has_caps)
     skip_missing (self, n_missing);
   else if (GST_BUFFER_IS_DISCONT (buffer))
     handle_discont (self);
@@ -132,19 +134,20 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     return GST_FLOW_ERROR;
   }
   most = most_at_once (self, buffer);
-  if (gst_oct_bscan_group_n_waiting (self->group) == 0)
-    self->frame = frame;
-  gst_oct_bscan_group_add_lines (self->group, buffer);
-  while (flow == GST_FLOW_OK && (bscan = gst_oct_bscan_group_next (
-                                     self->group, most, &n, &status, &error))) {
+  if (gst_oct_bscan_group_n_waiting (self->input.group) == 0)
+    self->input.frame = frame;
+  gst_oct_bscan_group_add_lines (self->input.group, buffer);
+  while (flow == GST_FLOW_OK &&
+         (bscan = gst_oct_bscan_group_next (
+              self->input.group, most, &n, &status, &error))) {
     status = gst_oct_bscan_correct_sweeps (self, &bscan, &error);
     if (status != IMK_OK) {
       gst_buffer_unref (bscan);
       break;
     }
     gst_oct_bscan_follow_actions (self, bscan);
-    flow = gst_oct_bscan_process (self, bscan, n, self->frame, entered);
-    self->frame = frame;
+    flow = gst_oct_bscan_process (self, bscan, n, self->input.frame, entered);
+    self->input.frame = frame;
   }
   if (status != IMK_OK) {
     flow = gst_oct_bscan_post_error (self, &error);
@@ -158,8 +161,8 @@ void
 gst_oct_bscan_set_flushing (GstOctBscan *self, gboolean flushing)
 {
   GST_OBJECT_LOCK (self);
-  if (self->queue)
-    gst_oct_bscan_queue_set_flushing (self->queue, flushing);
+  if (self->shared.queue)
+    gst_oct_bscan_queue_set_flushing (self->shared.queue, flushing);
   GST_OBJECT_UNLOCK (self);
 }
 
@@ -177,7 +180,7 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     gst_oct_bscan_drain (self);
   if (type == GST_EVENT_STREAM_START || type == GST_EVENT_SEGMENT ||
       type == GST_EVENT_CAPS || type == GST_EVENT_GAP)
-    gst_imaging_numbering_interrupt (&self->numbering);
+    gst_imaging_numbering_interrupt (&self->input.numbering);
   switch (type) {
   case GST_EVENT_FLUSH_START:
     gst_oct_bscan_set_flushing (self, TRUE);
@@ -192,16 +195,16 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     break;
   case GST_EVENT_SEGMENT:
     gst_event_copy_segment (event, &segment);
-    if (!gst_segment_is_equal (&segment, &self->segment))
+    if (!gst_segment_is_equal (&segment, &self->input.segment))
       restart_turns (self, "a new segment begins");
-    self->segment = segment;
+    self->input.segment = segment;
     break;
   case GST_EVENT_FLUSH_STOP:
     gst_oct_bscan_set_flushing (self, FALSE);
-    gst_imaging_numbering_interrupt (&self->numbering);
-    gst_oct_bscan_group_reset (self->group);
-    gst_oct_bscan_enface_reset (self->enface);
-    gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
+    gst_imaging_numbering_interrupt (&self->input.numbering);
+    gst_oct_bscan_group_reset (self->input.group);
+    gst_oct_bscan_enface_reset (self->output.enface);
+    gst_segment_init (&self->input.segment, GST_FORMAT_UNDEFINED);
     gst_oct_bscan_begin_turns (self);
     break;
   case GST_EVENT_EOS:

@@ -120,7 +120,7 @@ describe_lines (GstOctBscan *self, const Settings *s, GstOctBscanPlan *plan,
 {
   ImkOctbscanConfig *c = &plan->config;
 
-  if (!describe_bscan (&self->lines, s, &plan->info))
+  if (!describe_bscan (&self->input.lines, s, &plan->info))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "B-scans of %u lines (ascans-per-bscan) would have 4 GiB or more. Take "
         "fewer.",
@@ -129,9 +129,9 @@ describe_lines (GstOctBscan *self, const Settings *s, GstOctBscanPlan *plan,
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "skip-first-line is %u and leaves none of the %d lines of a B-scan.",
         s->skip_first_line, plan->info.height);
-  c->width = (guint32) plan->info.width / self->bytes_a_pixel;
+  c->width = (guint32) plan->info.width / self->input.bytes_a_pixel;
   c->height = (guint32) plan->info.height - s->skip_first_line;
-  c->type = self->type;
+  c->type = self->input.type;
   c->n_threads = gst_imaging_engine_n_threads (self->base.engine);
   c->averages_bscans = s->average_bscans > 1;
   return IMK_OK;
@@ -213,11 +213,11 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
   GstOctBscanOpen made;
   ImkStatus status = IMK_OK;
 
-  if (self->next.kernel && self->next.backend == backend) {
-    made = self->next;
-    self->next.kernel = NULL;
+  if (self->in_use.next.kernel && self->in_use.next.backend == backend) {
+    made = self->in_use.next;
+    self->in_use.next.kernel = NULL;
   } else {
-    status = open_new (self->plan, backend, &made, error);
+    status = open_new (self->in_use.plan, backend, &made, error);
   }
   if (status != IMK_OK)
     return status;
@@ -239,8 +239,8 @@ gst_oct_bscan_prepare_kernel (
     status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
-  status = open_new (
-      plan, on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU, &self->next, error);
+  status = open_new (plan, on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU,
+      &self->in_use.next, error);
   if (on_device)
     gst_imaging_context_pop (context);
   return status;
@@ -250,14 +250,14 @@ gst_oct_bscan_prepare_kernel (
 void
 gst_oct_bscan_forget_next_kernel (GstOctBscan *self)
 {
-  gboolean on_device = self->next.backend == IMK_BACKEND_CUDA;
+  gboolean on_device = self->in_use.next.backend == IMK_BACKEND_CUDA;
   GstImagingContext *context = gst_imaging_engine_context (self->base.engine);
 
-  if (!self->next.kernel)
+  if (!self->in_use.next.kernel)
     return;
   if (on_device && context)
     on_device = gst_imaging_context_push (context, NULL) == IMK_OK;
-  g_clear_pointer (&self->next.kernel, imk_octbscan_free);
+  g_clear_pointer (&self->in_use.next.kernel, imk_octbscan_free);
   if (on_device && context)
     gst_imaging_context_pop (context);
 }
@@ -268,22 +268,22 @@ gst_oct_bscan_warn_of_settings (GstOctBscan *self)
   const ImkOctbscanConfig *c = &self->open.config;
   gboolean is_dark = c->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN &&
                      c->height <= c->n_cameras;
-  guint n_left_over = self->plan->calibration->n_left_over;
+  guint n_left_over = self->in_use.plan->calibration->n_left_over;
 
   if (!self->open.kernel)
     return;
-  if (n_left_over > 0 && !self->warned_of_cameras)
+  if (n_left_over > 0 && !self->in_use.warned_of_cameras)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("The calibration is of %u cameras, but cameras is %u: the others get "
          "no lines. Set cameras, or camera-order to those that are meant.",
             c->n_cameras + n_left_over, c->n_cameras),
         (NULL));
-  if (is_dark && !self->warned_of_mean)
+  if (is_dark && !self->in_use.warned_of_mean)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("background=mean takes off the mean of a camera's lines in a B-scan, "
          "which has one of them: images will be black. Gather lines with "
          "ascans-per-bscan, or take another background."),
         (NULL));
-  self->warned_of_cameras = n_left_over > 0;
-  self->warned_of_mean = is_dark;
+  self->in_use.warned_of_cameras = n_left_over > 0;
+  self->in_use.warned_of_mean = is_dark;
 }

@@ -22,11 +22,11 @@ time_of (guint n, gint fps_n, gint fps_d)
 void
 gst_oct_bscan_update_latency (GstOctBscan *self)
 {
-  const GstVideoInfo *lines = &self->lines, *bscan = &self->bscan;
+  const GstVideoInfo *lines = &self->input.lines, *bscan = &self->input.bscan;
   guint n = (bscan->height + lines->height - 1) / lines->height;
   GstClockTime latency = time_of (n - 1, lines->fps_n, lines->fps_d);
-  GstClockTime wait =
-      time_of (self->now->average_bscans - 1, bscan->fps_n, bscan->fps_d);
+  GstClockTime wait = time_of (
+      self->in_use.now->average_bscans - 1, bscan->fps_n, bscan->fps_d);
   GstClockTime period = bscan->fps_n > 0
                             ? time_of (1, bscan->fps_n, bscan->fps_d)
                             : GST_CLOCK_TIME_NONE;
@@ -63,8 +63,8 @@ add_latency (GstOctBscan *self, GstPad *pad, GstQuery *query)
   if (pad != GST_PAD_CAST (complex))
     ours += self->wait;
   period = self->period;
-  if (self->queue && GST_CLOCK_TIME_IS_VALID (period))
-    n = gst_oct_bscan_queue_capacity (self->queue);
+  if (self->shared.queue && GST_CLOCK_TIME_IS_VALID (period))
+    n = gst_oct_bscan_queue_capacity (self->shared.queue);
   GST_OBJECT_UNLOCK (self);
   gst_query_parse_latency (query, &live, &minimum, &maximum);
   gst_query_set_latency (query, live, minimum + ours,

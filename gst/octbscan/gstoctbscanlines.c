@@ -23,7 +23,7 @@ has_lines (const GstOctBscanWork *w)
 static GstOctBscanLines
 lines_of (const GstOctBscan *self, const GstOctBscanWork *w, guint k)
 {
-  guint64 before = (guint64) k * self->bscan.height;
+  guint64 before = (guint64) k * self->input.bscan.height;
 
   return (GstOctBscanLines){
       .n = 1,
@@ -41,7 +41,7 @@ lines_of (const GstOctBscan *self, const GstOctBscanWork *w, guint k)
 void
 gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *w)
 {
-  GstOctBscanLines *mean = &self->mean_lines, one;
+  GstOctBscanLines *mean = &self->output.mean_lines, one;
 
   if (!w->in || !has_lines (w))
     return;
@@ -71,7 +71,7 @@ gst_oct_bscan_shift (
     return report->track.weight > 0
                ? (gdouble) report->track.mean - report->track.place
                : 0;
-  return w->n > 1 ? lines_of (self, w, k).shift : self->mean_lines.shift;
+  return w->n > 1 ? lines_of (self, w, k).shift : self->output.mean_lines.shift;
 }
 
 static GstBuffer *
@@ -104,16 +104,16 @@ rows_new (const GstOctBscan *self, const GstOctBscanLines *lines)
 static GstBuffer *
 get_rows (GstOctBscan *self, const GstOctBscanLines *lines)
 {
-  const GstOctBscanLines *last = &self->last_lines;
+  const GstOctBscanLines *last = &self->output.last_lines;
 
-  if (!self->last_rows || lines->changes != last->changes ||
+  if (!self->output.last_rows || lines->changes != last->changes ||
       lines->first_camera != last->first_camera ||
       lines->backward != last->backward || lines->shift != last->shift) {
-    gst_clear_buffer (&self->last_rows);
-    self->last_rows = rows_new (self, lines);
-    self->last_lines = *lines;
+    gst_clear_buffer (&self->output.last_rows);
+    self->output.last_rows = rows_new (self, lines);
+    self->output.last_lines = *lines;
   }
-  return self->last_rows;
+  return self->output.last_rows;
 }
 
 void
@@ -121,7 +121,7 @@ gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *w,
     guint output, guint k, GstBuffer *image)
 {
   const ImkOctbscanConfig *c = &self->open.config;
-  GstOctBscanLines lines = self->mean_lines;
+  GstOctBscanLines lines = self->output.mean_lines;
   GstImagingResult result;
 
   if (output == ENFACE || !has_lines (w))

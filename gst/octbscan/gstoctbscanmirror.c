@@ -123,7 +123,7 @@ keep_position (GstOctBscanMirrors *self, Position *p)
 static ImkStatus
 measure (GstOctBscan *self, const ImkImage *in, gint side, ImkError *error)
 {
-  const ImkOctbscanConfig *c = &self->plan->config;
+  const ImkOctbscanConfig *c = &self->in_use.plan->config;
   GstOctBscanMirrors *mirrors = self->mirrors;
   Position *p = g_new0 (Position, 1);
   ImkStatus status = IMK_OK;
@@ -215,7 +215,7 @@ scale_camera (Report *r, ImkOctbscanMirrors *found,
 static ImkStatus
 solve (GstOctBscan *self, gdouble travel_um, Report *r, ImkError *error)
 {
-  const ImkOctbscanConfig *c = &self->plan->config;
+  const ImkOctbscanConfig *c = &self->in_use.plan->config;
   const GPtrArray *positions = self->mirrors->positions;
   ImkStatus status = IMK_OK;
 
@@ -225,8 +225,8 @@ solve (GstOctBscan *self, gdouble travel_um, Report *r, ImkError *error)
 
     for (guint k = 0; k < positions->len; k++)
       fringes[k] = ((const Position *) positions->pdata[k])->fringes[i];
-    status = imk_octbscan_solve_mirrors (
-        c, i, fringes, positions->len, self->now->mirror_fit, &found, error);
+    status = imk_octbscan_solve_mirrors (c, i, fringes, positions->len,
+        self->in_use.now->mirror_fit, &found, error);
     if (status == IMK_OK && travel_um != 0)
       status = scale_camera (r, &found, fringes, i, travel_um, error);
     if (status == IMK_OK)
@@ -243,7 +243,7 @@ set_properties (GstOctBscan *self, const Report *r)
       "settings", "dispersion", G_TYPE_STRING, r->dispersion->str, NULL);
   GValue none = G_VALUE_INIT;
 
-  if (self->now->mirror_fit == IMK_OCTBSCAN_MIRROR_FIT_PHASE)
+  if (self->in_use.now->mirror_fit == IMK_OCTBSCAN_MIRROR_FIT_PHASE)
     gst_structure_set (
         s, "k-polynomial", G_TYPE_STRING, r->k_polynomial->str, NULL);
   g_value_init (&none, GST_TYPE_ARRAY);

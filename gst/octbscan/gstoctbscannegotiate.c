@@ -7,15 +7,15 @@
 GstFlowReturn
 gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
 {
-  GstOctBscanPadFormat f = {GST_OCT_BSCAN_PAD_IMAGE, self->width, self->height,
-      self->bscan.fps_n, self->bscan.fps_d};
+  GstOctBscanPadFormat f = {GST_OCT_BSCAN_PAD_IMAGE, self->shared.width,
+      self->shared.height, self->input.bscan.fps_n, self->input.bscan.fps_d};
   guint n = 1;
 
   if (!pad)
     return GST_FLOW_NOT_LINKED;
-  gst_oct_bscan_pad_use_host (pad, self->host_images);
+  gst_oct_bscan_pad_use_host (pad, self->shared.host_images);
   if (i != COMPLEX)
-    n = self->now->average_bscans;
+    n = self->in_use.now->average_bscans;
   if (i == COMPLEX) {
     f.kind = GST_OCT_BSCAN_PAD_COMPLEX;
     f.width = (gint) imk_octbscan_n_depths (&self->open.config);
@@ -23,7 +23,7 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
   } else if (i == ENFACE) {
     f.kind = GST_OCT_BSCAN_PAD_ENFACE;
     f.width = (gint) imk_octbscan_n_ascans (&self->open.config);
-    f.height = (gint) self->now->bscans_per_volume;
+    f.height = (gint) self->in_use.now->bscans_per_volume;
     n = n > G_MAXINT / (guint) f.height ? G_MAXINT : n * (guint) f.height;
   }
   if (!gst_util_fraction_multiply (
@@ -77,7 +77,7 @@ prepare_output (
 
   if (!pad)
     return GST_FLOW_NOT_LINKED;
-  gst_oct_bscan_pad_use_host (pad, self->host_images);
+  gst_oct_bscan_pad_use_host (pad, self->shared.host_images);
   if (!is_settled (pad, w)) {
     flow = gst_oct_bscan_negotiate (self, i, pad);
     *are_new |= flow == GST_FLOW_OK;
@@ -86,7 +86,7 @@ prepare_output (
   if (flow == GST_FLOW_OK && wants (w, i))
     flow = w->n > 1
                ? gst_oct_bscan_pad_acquire_block (pad, self->base.engine,
-                     MAX (w->n, self->n_full), &w->out[i])
+                     MAX (w->n, self->shared.n_full), &w->out[i])
                : gst_oct_bscan_pad_acquire (pad, self->base.engine, &w->out[i]);
   if (w->out[i])
     stamp (w, i, w->out[i]);
@@ -101,7 +101,7 @@ gst_oct_bscan_prepare_outputs (GstOctBscan *self, GstOctBscanWork *w)
   GstFlowReturn flow = GST_FLOW_OK;
   gboolean are_new = FALSE;
 
-  w->to_host = self->host_images;
+  w->to_host = self->shared.host_images;
   for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
     flow = prepare_output (self, i, w, &are_new);
     if (flow == GST_FLOW_NOT_LINKED && i != SRC)

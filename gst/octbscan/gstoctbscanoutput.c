@@ -49,7 +49,7 @@ image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
 {
   gsize step = gst_oct_bscan_pad_step (&w->snapshot->info[output]);
   GstBuffer *image = gst_imaging_buffer_part (w->out[output], k * step,
-      w->snapshot->info[output].size, self->parts[output]);
+      w->snapshot->info[output].size, self->output.parts[output]);
 
   gst_imaging_metadata_pass (image, w->like, FALSE);
   if (k > 0)
@@ -114,7 +114,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
   gboolean full;
   guint n_forgotten;
-  ImkStatus status = gst_oct_bscan_enface_setup (self->enface,
+  ImkStatus status = gst_oct_bscan_enface_setup (self->output.enface,
       GST_PAD (w->snapshot->pads[ENFACE]),
       (guint) w->snapshot->info[ENFACE].width / sizeof (gfloat),
       (guint) w->snapshot->volume.height, &n_forgotten, &error);
@@ -123,10 +123,10 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   if (status != IMK_OK)
     return gst_oct_bscan_post_error (self, &error);
   /* an image is long in coming; a sink prerolls with less */
-  if (gst_oct_bscan_enface_is_new (self->enface) &&
+  if (gst_oct_bscan_enface_is_new (self->output.enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))
     gap = gst_event_new_gap (w->pts, w->duration);
-  full = gst_oct_bscan_enface_add (self->enface, row);
+  full = gst_oct_bscan_enface_add (self->output.enface, row);
   if (gap)
     gst_pad_push_event (GST_PAD (w->snapshot->pads[ENFACE]), gap);
   if (!full)
@@ -137,7 +137,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     config.auto_bscans = 0;
   }
   w->out[ENFACE] =
-      gst_oct_bscan_enface_image (self->enface, &w->snapshot->volume,
+      gst_oct_bscan_enface_image (self->output.enface, &w->snapshot->volume,
           w->snapshot->is_float[ENFACE], &config, db, row, ends, &error);
   if (!w->out[ENFACE])
     return gst_oct_bscan_post_error (self, &error);
@@ -166,7 +166,7 @@ gst_oct_bscan_push_images (GstOctBscan *self, GstOctBscanWork *w)
               g_steal_pointer (&w->out[i])));
     }
   if (w->has_images)
-    self->mean_lines.n = 0;
+    self->output.mean_lines.n = 0;
   return flow;
 }
 

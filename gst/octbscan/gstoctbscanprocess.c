@@ -63,11 +63,11 @@ follow_readers (GstOctBscan *self)
 {
   GstImagingStats *stats = gst_imaging_engine_stats (self->base.engine);
 
-  if (self->host_images || gst_imaging_stats_streamed (stats) == 0 ||
+  if (self->shared.host_images || gst_imaging_stats_streamed (stats) == 0 ||
       gst_imaging_context_info (gst_imaging_engine_context (self->base.engine))
           ->integrated)
     return;
-  self->host_images = TRUE;
+  self->shared.host_images = TRUE;
 }
 
 /* One device more. */
@@ -113,13 +113,13 @@ add_others (GstOctBscan *self, const GstImagingArray *list, GPtrArray *devices,
 ImkStatus
 gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
 {
-  const GstImagingArray *list = self->now->cuda_devices;
-  guint n_batches = self->now->max_in_flight;
+  const GstImagingArray *list = self->in_use.now->cuda_devices;
+  guint n_batches = self->in_use.now->max_in_flight;
   GPtrArray *devices;
   ImkStatus status;
   GstOctBscanQueue *queue;
 
-  if (self->queue)
+  if (self->shared.queue)
     return IMK_OK;
   devices = g_ptr_array_new_with_free_func (
       (GDestroyNotify) gst_oct_bscan_device_free);
@@ -133,12 +133,14 @@ gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
     g_ptr_array_unref (devices);
     return status;
   }
-  self->host_images |= devices->len > 1;
-  self->n_full = (guint) CLAMP (GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1,
-      self->open.config.max_jobs);
-  queue = gst_oct_bscan_queue_new (self, devices, n_batches, self->n_full);
+  self->shared.host_images |= devices->len > 1;
+  self->shared.n_full =
+      (guint) CLAMP (GST_OCT_BSCAN_SLAB_SIZE / self->input.bscan.size, 1,
+          self->open.config.max_jobs);
+  queue =
+      gst_oct_bscan_queue_new (self, devices, n_batches, self->shared.n_full);
   GST_OBJECT_LOCK (self);
-  self->queue = queue;
+  self->shared.queue = queue;
   GST_OBJECT_UNLOCK (self);
   return IMK_OK;
 }
@@ -150,7 +152,7 @@ gst_oct_bscan_release_devices (GstOctBscan *self)
 
   g_mutex_lock (&self->engine_lock);
   GST_OBJECT_LOCK (self);
-  queue = g_steal_pointer (&self->queue);
+  queue = g_steal_pointer (&self->shared.queue);
   GST_OBJECT_UNLOCK (self);
   g_mutex_unlock (&self->engine_lock);
   gst_oct_bscan_queue_free (queue);
@@ -160,8 +162,8 @@ gst_oct_bscan_release_devices (GstOctBscan *self)
 void
 gst_oct_bscan_drain (GstOctBscan *self)
 {
-  if (self->queue)
-    gst_oct_bscan_queue_drain (self->queue);
+  if (self->shared.queue)
+    gst_oct_bscan_queue_drain (self->shared.queue);
 }
 
 /* Memory for the images, and the B-scan where the device reaches it. Call with
@@ -247,16 +249,16 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
 static void
 show_first (GstOctBscan *self)
 {
-  self->has_shown = TRUE;
-  if (!self->host_images)
-    gst_oct_bscan_queue_wait (self->queue, FIRST_US);
+  self->shared.has_shown = TRUE;
+  if (!self->shared.host_images)
+    gst_oct_bscan_queue_wait (self->shared.queue, FIRST_US);
 }
 
 /* Call with the engine locked; it is unlocked. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
-  gboolean is_first = !self->has_shown && w->has_images;
+  gboolean is_first = !self->shared.has_shown && w->has_images;
   gboolean is_settling = w->snapshot->config.range == IMK_OCTBSCAN_RANGE_AUTO;
   GstFlowReturn flow;
   ImkStatus status;
@@ -274,7 +276,7 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   /* the next B-scan needs the ends that are found in this one */
   is_settling &= w->has_images && (w->out[SRC] || w->out[LINEAR]);
   if (flow == GST_FLOW_OK) {
-    flow = gst_oct_bscan_queue_add_work (self->queue, w);
+    flow = gst_oct_bscan_queue_add_work (self->shared.queue, w);
     if (is_settling)
       gst_oct_bscan_drain (self);
     if (flow == GST_FLOW_OK && is_first)

@@ -9,7 +9,7 @@ gst_oct_bscan_depth_axis (const GstOctBscan *self)
 {
   const ImkOctbscanConfig *c = &self->open.config;
   GstImagingAxis axis = {"depth", "pixel", 1, c->crop_top};
-  gdouble step = self->depth_step / self->now->refractive_index;
+  gdouble step = self->shared.depth_step / self->in_use.now->refractive_index;
 
   if (step > 0)
     axis = (GstImagingAxis){"depth", "um", step, c->crop_top * step};
@@ -25,7 +25,7 @@ GstImagingAxis
 gst_oct_bscan_lateral_axis (const GstOctBscan *self)
 {
   const ImkOctbscanConfig *c = &self->open.config;
-  gdouble step = self->now->lateral_step_um;
+  gdouble step = self->in_use.now->lateral_step_um;
   guint n = MAX (c->average_ascans, 1);
   GstImagingAxis axis = {"lateral", step > 0 ? "um" : "pixel",
       step > 0 ? step * n : n, (step > 0 ? step : 1) * (n - 1) / 2.0};

@@ -42,13 +42,14 @@ find_fringe (GstOctBscan *self, GstBuffer *in)
   gdouble fringe;
   gint64 now = g_get_monotonic_time ();
 
-  if (now < self->next_fringe ||
-      self->now->config.background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN ||
+  if (now < self->input.next_fringe ||
+      self->in_use.now->config.background_mode !=
+          IMK_OCTBSCAN_BACKGROUND_MEAN ||
       g_atomic_int_get (&self->warned_of_mirror) ||
       gst_oct_bscan_is_on_device (in) ||
       !gst_oct_bscan_map_input (self, in, GST_MAP_READ, &frame, &image))
     return 0;
-  self->next_fringe = now + G_USEC_PER_SEC;
+  self->input.next_fringe = now + G_USEC_PER_SEC;
   fringe = imk_octbscan_mean_fringe (&image, 0, self->open.config.n_cameras);
   gst_video_frame_unmap (&frame);
   return fringe;
@@ -70,7 +71,7 @@ hold_of_noise (const GstOctBscan *self)
 void
 gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *w)
 {
-  gboolean looks = self->n_bscans == 0;
+  gboolean looks = self->input.n_bscans == 0;
 
   if (g_atomic_int_get (&self->range.holds_noise)) {
     GST_OBJECT_LOCK (self);
@@ -83,7 +84,7 @@ gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *w)
     }
     GST_OBJECT_UNLOCK (self);
   }
-  if (looks && self->now->config.range == IMK_OCTBSCAN_RANGE_AUTO)
+  if (looks && self->in_use.now->config.range == IMK_OCTBSCAN_RANGE_AUTO)
     w->fringe = find_fringe (self, w->in);
 }
 
@@ -93,7 +94,7 @@ gst_oct_bscan_is_settling (GstOctBscan *self)
   gboolean settling;
 
   GST_OBJECT_LOCK (self);
-  settling = self->now->config.range == IMK_OCTBSCAN_RANGE_AUTO &&
+  settling = self->in_use.now->config.range == IMK_OCTBSCAN_RANGE_AUTO &&
              self->range.n < GST_OCT_BSCAN_AUTO;
   GST_OBJECT_UNLOCK (self);
   return settling;

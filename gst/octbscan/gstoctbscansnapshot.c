@@ -51,9 +51,9 @@ gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot)
 static gboolean
 are_current (const GstOctBscan *self, const GstOctBscanSnapshot *snapshot)
 {
-  return snapshot && snapshot->changes == self->n_changes &&
+  return snapshot && snapshot->changes == self->in_use.n_changes &&
          snapshot->auto_serial == self->range.serial &&
-         snapshot->config.history == self->history &&
+         snapshot->config.history == self->input.history &&
          snapshot->pads_serial ==
              gst_imaging_src_pads_serial (self->base.outputs);
 }
@@ -96,28 +96,28 @@ snapshot_new (GstOctBscan *self)
 {
   GstOctBscanSnapshot *snapshot;
   GstOctBscanSnapshot now = {
-      .changes = self->n_changes,
-      .config = imk_octbscan_without_pointers (&self->plan->config),
-      .scaling = self->now->scaling,
-      .average_bscans = self->now->average_bscans,
+      .changes = self->in_use.n_changes,
+      .config = imk_octbscan_without_pointers (&self->in_use.plan->config),
+      .scaling = self->in_use.now->scaling,
+      .average_bscans = self->in_use.now->average_bscans,
       .element = gst_imaging_origin_element (GST_ELEMENT (self)),
       .settings_hash =
           (gchar *) gst_imaging_settings_hash (self->base.settings),
       .pads_serial = gst_imaging_src_pads_serial (self->base.outputs),
   };
 
-  now.config.history = self->history;
+  now.config.history = self->input.history;
   GST_OBJECT_LOCK (self);
   now.auto_serial = self->range.serial;
   take_range (self, &now);
   GST_OBJECT_UNLOCK (self);
   now.depth = gst_oct_bscan_depth_axis (self);
   now.lateral = gst_oct_bscan_lateral_axis (self);
-  memcpy (now.wavelengths, self->wavelengths, sizeof (now.wavelengths));
-  now.refractive_index = self->now->refractive_index;
-  memcpy (now.live, self->plan->live, sizeof (now.live));
+  memcpy (now.wavelengths, self->shared.wavelengths, sizeof (now.wavelengths));
+  now.refractive_index = self->in_use.now->refractive_index;
+  memcpy (now.live, self->in_use.plan->live, sizeof (now.live));
   now.config.live_dispersion =
-      self->plan->config.live_dispersion ? now.live : NULL;
+      self->in_use.plan->config.live_dispersion ? now.live : NULL;
   for (guint i = 0; i < N_OUTPUTS; i++)
     now.pads[i] =
         GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->base.outputs, i));
@@ -134,15 +134,15 @@ gst_oct_bscan_get_snapshot (GstOctBscan *self)
   gboolean is_current;
 
   GST_OBJECT_LOCK (self);
-  is_current = are_current (self, self->snapshot);
+  is_current = are_current (self, self->shared.snapshot);
   GST_OBJECT_UNLOCK (self);
   if (!is_current) {
     gst_oct_bscan_forget_snapshot (self);
     g_mutex_lock (&self->engine_lock);
-    self->snapshot = snapshot_new (self);
+    self->shared.snapshot = snapshot_new (self);
     g_mutex_unlock (&self->engine_lock);
   }
-  return snapshot_ref (self->snapshot);
+  return snapshot_ref (self->shared.snapshot);
 }
 
 void
@@ -154,11 +154,11 @@ gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanSnapshot **snapshot)
   gst_oct_bscan_snapshot_unref (*snapshot);
   gst_oct_bscan_forget_snapshot (self);
   *snapshot = renewed;
-  self->snapshot = snapshot_ref (renewed);
+  self->shared.snapshot = snapshot_ref (renewed);
 }
 
 void
 gst_oct_bscan_forget_snapshot (GstOctBscan *self)
 {
-  g_clear_pointer (&self->snapshot, gst_oct_bscan_snapshot_unref);
+  g_clear_pointer (&self->shared.snapshot, gst_oct_bscan_snapshot_unref);
 }

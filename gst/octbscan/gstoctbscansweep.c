@@ -28,7 +28,7 @@ gst_oct_bscan_check_sweeps (
 static ImkStatus
 need_sweep (GstOctBscan *self, const ImkImage *records, ImkError *error)
 {
-  ImkOctbscanSweepConfig c = self->now->sweep;
+  ImkOctbscanSweepConfig c = self->in_use.now->sweep;
   ImkOctbscanSweep *made;
   ImkStatus status;
 
@@ -36,23 +36,23 @@ need_sweep (GstOctBscan *self, const ImkImage *records, ImkError *error)
   c.height = records->height;
   c.type = records->type;
   c.n_cameras = self->open.config.n_cameras;
-  if (self->sweep && self->sweep_changes == self->n_changes)
+  if (self->input.sweep && self->input.sweep_changes == self->in_use.n_changes)
     return IMK_OK;
   status = imk_octbscan_sweep_new (&c, &made, error);
   if (status != IMK_OK)
     return status;
-  imk_octbscan_sweep_free (self->sweep);
-  self->sweep = made;
-  self->sweep_changes = self->n_changes;
+  imk_octbscan_sweep_free (self->input.sweep);
+  self->input.sweep = made;
+  self->input.sweep_changes = self->in_use.n_changes;
   return IMK_OK;
 }
 
 static void
 warn_of_jitter (GstOctBscan *self, guint n, guint n_records)
 {
-  if (n == 0 || self->warned_of_jitter)
+  if (n == 0 || self->input.warned_of_jitter)
     return;
-  self->warned_of_jitter = TRUE;
+  self->input.warned_of_jitter = TRUE;
   GST_ELEMENT_WARNING (self, STREAM, DECODE,
       ("%u of %u records are left as they are: the samples of the calibration "
        "window (jitter-first, jitter-samples) do not fit their mean. Is the "
@@ -70,7 +70,7 @@ gst_oct_bscan_correct_sweeps (
   ImkStatus status;
   guint32 n = 0;
 
-  if (!gst_oct_bscan_has_sweeps (self->now))
+  if (!gst_oct_bscan_has_sweeps (self->in_use.now))
     return IMK_OK;
   *bscan = gst_buffer_make_writable (*bscan);
   if (!gst_oct_bscan_map_input (
@@ -80,8 +80,8 @@ gst_oct_bscan_correct_sweeps (
         "written to.");
   status = need_sweep (self, &records, error);
   if (status == IMK_OK)
-    status = imk_octbscan_sweep_process (self->sweep, &records,
-        self->next_line + self->n_skipped, NULL, &n, error);
+    status = imk_octbscan_sweep_process (self->input.sweep, &records,
+        self->input.next_line + self->input.n_skipped, NULL, &n, error);
   gst_video_frame_unmap (&frame);
   if (status == IMK_OK)
     warn_of_jitter (self, n, records.height);

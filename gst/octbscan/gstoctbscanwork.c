@@ -19,9 +19,9 @@ sum_of (GstClockTime a, GstClockTime b)
 static void
 keep_description (GstOctBscan *self, GstBuffer *buffer)
 {
-  gst_clear_buffer (&self->mean.last);
-  self->mean.last = gst_buffer_new ();
-  gst_imaging_metadata_pass (self->mean.last, buffer, FALSE);
+  gst_clear_buffer (&self->input.mean.last);
+  self->input.mean.last = gst_buffer_new ();
+  gst_imaging_metadata_pass (self->input.mean.last, buffer, FALSE);
 }
 
 static guint64
@@ -38,7 +38,7 @@ end_of (GstBuffer *buffer)
 static void
 number_mean (const GstOctBscan *self, GstOctBscanWork *w, GstBuffer *last)
 {
-  w->offset = self->mean.offset;
+  w->offset = self->input.mean.offset;
   w->offset_end = end_of (last);
 }
 
@@ -46,27 +46,27 @@ number_mean (const GstOctBscan *self, GstOctBscanWork *w, GstBuffer *last)
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 {
-  w->begins_mean = self->mean.n == 0;
+  w->begins_mean = self->input.mean.n == 0;
   if (w->begins_mean) {
-    self->mean.pts = GST_BUFFER_PTS (w->in);
-    self->mean.dts = GST_BUFFER_DTS (w->in);
-    self->mean.offset = GST_BUFFER_OFFSET (w->in);
-    self->mean.duration = 0;
-    self->mean.is_discont = FALSE;
+    self->input.mean.pts = GST_BUFFER_PTS (w->in);
+    self->input.mean.dts = GST_BUFFER_DTS (w->in);
+    self->input.mean.offset = GST_BUFFER_OFFSET (w->in);
+    self->input.mean.duration = 0;
+    self->input.mean.is_discont = FALSE;
   }
-  self->mean.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
-  self->mean.duration =
-      sum_of (self->mean.duration, GST_BUFFER_DURATION (w->in));
-  w->has_images = ++self->mean.n >= n;
-  w->pts = self->mean.pts;
-  w->dts = self->mean.dts;
-  w->duration = self->mean.duration;
-  w->is_discont = self->mean.is_discont;
+  self->input.mean.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
+  self->input.mean.duration =
+      sum_of (self->input.mean.duration, GST_BUFFER_DURATION (w->in));
+  w->has_images = ++self->input.mean.n >= n;
+  w->pts = self->input.mean.pts;
+  w->dts = self->input.mean.dts;
+  w->duration = self->input.mean.duration;
+  w->is_discont = self->input.mean.is_discont;
   w->offset = w->offset_end = GST_BUFFER_OFFSET_NONE;
   if (n > 1)
     number_mean (self, w, w->in);
   if (w->has_images)
-    self->mean.n = 0;
+    self->input.mean.n = 0;
   else
     keep_description (self, w->in);
 }
@@ -92,19 +92,20 @@ gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
   w->like = gst_buffer_ref (in);
   w->source = gst_buffer_ref (in);
   w->frame = frame;
-  w->n_missing = self->n_missing;
-  self->n_missing = 0;
+  w->n_missing = self->input.n_missing;
+  self->input.n_missing = 0;
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
   gst_oct_bscan_look_again (self, w);
   w->snapshot = gst_oct_bscan_get_snapshot (self);
   need_reports (w);
-  w->backward = w->snapshot->config.bidirectional && self->n_bscans % 2;
+  w->backward = w->snapshot->config.bidirectional && self->input.n_bscans % 2;
   add_to_mean (self, w, w->snapshot->average_bscans);
-  self->n_bscans += n;
-  self->next_line += (guint64) n * (guint) self->bscan.height;
-  self->next_camera =
-      (guint) ((self->next_camera + (guint64) n * self->bscan.height) %
+  self->input.n_bscans += n;
+  self->input.next_line += (guint64) n * (guint) self->input.bscan.height;
+  self->input.next_camera =
+      (guint) ((self->input.next_camera +
+                   (guint64) n * self->input.bscan.height) %
                self->open.config.n_cameras);
   return w;
 }
@@ -114,20 +115,20 @@ gst_oct_bscan_work_of_mean (GstOctBscan *self)
 {
   GstOctBscanWork *w;
 
-  if (self->mean.n == 0)
+  if (self->input.mean.n == 0)
     return NULL;
-  self->mean.n = 0;
+  self->input.mean.n = 0;
   w = g_new0 (GstOctBscanWork, 1);
   w->n = 1;
   w->snapshot = gst_oct_bscan_get_snapshot (self);
   need_reports (w);
   w->has_images = TRUE;
-  w->pts = self->mean.pts;
-  w->dts = self->mean.dts;
-  w->duration = self->mean.duration;
-  w->is_discont = self->mean.is_discont;
-  number_mean (self, w, self->mean.last);
-  w->like = g_steal_pointer (&self->mean.last);
+  w->pts = self->input.mean.pts;
+  w->dts = self->input.mean.dts;
+  w->duration = self->input.mean.duration;
+  w->is_discont = self->input.mean.is_discont;
+  number_mean (self, w, self->input.mean.last);
+  w->like = g_steal_pointer (&self->input.mean.last);
   return w;
 }
 
@@ -193,7 +194,7 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
     guint k, const ImkImage *in, ImkImage *images, GstOctBscanReport *report,
     ImkLocation location, ImkImage *track)
 {
-  guint64 lines = (guint64) k * self->bscan.height;
+  guint64 lines = (guint64) k * self->input.bscan.height;
   ImkOctbscanJob job = {
       .in = in,
       .first_camera =
