@@ -11,12 +11,9 @@ sh_open (const gchar *backend, const gchar *grid, const gchar *properties,
   g_autofree gchar *launch = g_strdup_printf (
       "shcentroid name=sh backend=%s %s %s", backend, grid, properties);
   g_autofree gchar *caps = check_caps_string ("GRAY16_LE", width, height);
-  Sh sh = {.element = gst_parse_launch (launch, NULL),
-      .bus = gst_bus_new (),
-      .n_cells = n_cells};
+  Sh sh = {.element = check_launch (launch), .n_cells = n_cells};
 
-  fail_unless (sh.element != NULL, "%s", launch);
-  gst_element_set_bus (sh.element, sh.bus);
+  sh.bus = check_watch (sh.element);
   sh.h = gst_harness_new_with_element (sh.element, "sink", "src");
   gst_harness_set_src_caps_str (sh.h, caps);
   return sh;
@@ -25,10 +22,7 @@ sh_open (const gchar *backend, const gchar *grid, const gchar *properties,
 void
 sh_free (Sh *sh)
 {
-  gst_element_set_bus (sh->element, NULL);
-  gst_object_unref (sh->bus);
-  gst_harness_teardown (sh->h);
-  gst_object_unref (sh->element);
+  check_take_down (sh->element, sh->bus, &sh->h, 1);
 }
 
 gfloat *
