@@ -6,7 +6,7 @@
  * arithmetic of the CPU's loops it differs by fused additions and the
  * approximate reciprocal root. */
 #include "core/cuda/instance.cuh"
-#include "photostereo/cuda/photostereo-cuda.cuh"
+#include "photostereo/cuda/photostereo-cuda-light.cuh"
 
 /* ------------------------------------------------------------------------
  * From samples to grey values. */
@@ -101,12 +101,6 @@ grey_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t j,
 /* ------------------------------------------------------------------------
  * Rounds. */
 
-/* Which lights count, as on the CPU. */
-struct Test {
-  float x, y, z;
-  float lo, hi, limit;
-};
-
 struct State {
   Test test; /* used for this solution */
   Solution solution;
@@ -152,13 +146,6 @@ light_vector (const ImkPhotostereoPlan &p, const ImkPhotostereoLamp &lamp,
   x = k * vx;
   y = k * vy;
   z = k * lamp.z;
-}
-
-/* Of the @word-th 32 lights of the set, which may still count. */
-static __device__ __forceinline__ uint32_t *
-kept_word (const Arguments &a, uint32_t set, uint32_t word, uint32_t at)
-{
-  return a.words + ((size_t) set * a.n_words + word) * a.tile_size + at;
 }
 
 /* Returns: the weight of a light, 0 to 1 */
@@ -207,7 +194,7 @@ sweep (const Arguments &a, const Test &t, uint32_t set, bool first,
     float grey = grey_at<Sample> (a, lamp, j, at), x, y, z, w;
 
     if (SOLVER == DROP && j % 32 == 0) {
-      kept = first ? ~0u : *kept_word (a, set, j / 32, at.at);
+      kept = first ? ~0u : words_of (a, set, at.at)[j / 32 * a.tile_size];
       stay = 0;
     }
     light_vector (a.plan, lamp, at, x, y, z);
@@ -217,7 +204,7 @@ sweep (const Arguments &a, const Test &t, uint32_t set, bool first,
       w = kept >> (j % 32) & 1 ? w : 0;
       stay |= (uint32_t) (w > 0) << (j % 32);
       if (j % 32 == 31 || j + 1 == a.n_lights)
-        *kept_word (a, !set, j / 32, at.at) = stay;
+        words_of (a, !set, at.at)[j / 32 * a.tile_size] = stay;
     }
     add_to (sums, w, x, y, z, grey);
   }
@@ -234,10 +221,11 @@ weigh_solution (const Arguments &a, const State &s, uint32_t j, const Pixel &at,
   const Test &t = s.test;
   float w = weigh<SOLVER> (t, grey,
       __fmaf_rn (t.x, x, __fmaf_rn (t.y, y, __fmaf_rn (t.z, z, -grey))));
+  bool counts =
+      SOLVER != DROP ||
+      words_of (a, s.set, at.at)[j / 32 * a.tile_size] >> (j % 32) & 1;
 
-  return SOLVER != DROP || *kept_word (a, s.set, j / 32, at.at) >> (j % 32) & 1
-             ? w
-             : 0;
+  return counts ? w : 0;
 }
 
 /* Returns: the mean square residual of the solution, of the lights that are

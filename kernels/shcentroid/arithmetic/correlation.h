@@ -506,14 +506,15 @@ imk_shcentroid_add_light (
   sum->n += more->n;
 }
 
-/* The whole row of a cell, and what it leaves for the next frame. */
+/* The whole row of a cell, and what it leaves for the next frame and, in
+ * @slope, for the other cells. */
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_finish_match (ImkShcentroidRow *row,
     const ImkShcentroidLight *light, const ImkShcentroidPeak *peak,
     const ImkShcentroidSpreads *spreads, const ImkShcentroidRect *cell,
     const ImkShcentroidAnchor *anchor, const ImkShcentroidWindow *window,
     const ImkShcentroidParams *params, bool fresh, double *held,
-    ImkShcentroidTrack *track)
+    ImkShcentroidTrack *track, ImkShcentroidSlope *slope)
 {
   double min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
   /* where float32 ends and powered pixels with it; such a cell has no match */
@@ -531,6 +532,8 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
   y += peak->dy;
   flags |= window->at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0;
   flags |= peak->found ? 0 : (uint32_t) IMK_SHCENTROID_NO_MATCH;
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_begin_slope (slope, params, held, track);
   if (imk_shcentroid_tracks (params))
     imk_shcentroid_follow (track, cell, params, x, y, valid);
   imk_shcentroid_place (row, x, y, valid, cell, params, fresh, held);
@@ -549,4 +552,6 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
   row->field[IMK_SHCENTROID_FLAGS] = flags;
   if (broken)
     imk_shcentroid_describe_broken (row, cell, window->at_edge);
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_end_slope (slope, row, params->invalid_policy);
 }

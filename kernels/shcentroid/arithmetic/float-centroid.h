@@ -682,35 +682,6 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
     imk_shcentroid_describe_broken (row, cell, window->at_edge);
 }
 
-/* The whole row of a cell, and what it leaves for the next frame.
- * @pull: of imk_shcentroid_pulls (), else 0 */
-IMK_SHCENTROID_INLINE void
-imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
-    const ImkShcentroidPull *pull, const ImkShcentroidRect *cell,
-    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
-    const ImkShcentroidNoise *noise, ImkShcentroidFields fields, bool fresh,
-    double *held, ImkShcentroidTrack *track)
-{
-  double min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
-  ImkShcentroidCentre centre =
-      imk_shcentroid_real_centre (s, window, params, min_flux);
-  double x = window->x + centre.x, y = window->y + centre.y;
-
-  if (imk_shcentroid_tracks (params))
-    imk_shcentroid_follow (track, cell, params, x, y, centre.valid);
-  imk_shcentroid_place (row, x, y, centre.valid, cell, params, fresh, held);
-  row->field[IMK_SHCENTROID_FLUX] = centre.flux;
-  if (fields == IMK_SHCENTROID_FIELDS_ALL)
-    imk_shcentroid_describe_real (
-        row, centre, s, pull, cell, window, params, noise, min_flux);
-  else if (imk_shcentroid_is_finite (s->p))
-    row->field[IMK_SHCENTROID_FLAGS] =
-        imk_shcentroid_flags (0.0, centre.flux, min_flux, cell, params) |
-        (centre.outside ? (uint32_t) IMK_SHCENTROID_OUTSIDE : 0);
-  else
-    row->field[IMK_SHCENTROID_FLAGS] = IMK_SHCENTROID_NOT_FINITE;
-}
-
 /* ------------------------------------------------------------------------
  * What all cells of a frame decide together, when they are measured: which of
  * them are dark beside the brightest, and then tip and tilt. The slopes are
@@ -777,6 +748,42 @@ imk_shcentroid_end_slope (ImkShcentroidSlope *slope,
                 : policy == IMK_SHCENTROID_INVALID_HOLD
                     ? IMK_SHCENTROID_TILT_REMOVED
                     : IMK_SHCENTROID_TILT_APART;
+}
+
+/* The whole row of a cell, and what it leaves for the next frame and, in
+ * @slope, for the other cells.
+ * @pull: of imk_shcentroid_pulls (), else 0 */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
+    const ImkShcentroidPull *pull, const ImkShcentroidRect *cell,
+    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
+    const ImkShcentroidNoise *noise, ImkShcentroidFields fields, bool fresh,
+    double *held, ImkShcentroidTrack *track, ImkShcentroidSlope *slope)
+{
+  ImkShcentroidCentre centre;
+  double min_flux, x, y;
+
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_begin_slope (slope, params, held, track);
+  min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
+  centre = imk_shcentroid_real_centre (s, window, params, min_flux);
+  x = window->x + centre.x;
+  y = window->y + centre.y;
+  if (imk_shcentroid_tracks (params))
+    imk_shcentroid_follow (track, cell, params, x, y, centre.valid);
+  imk_shcentroid_place (row, x, y, centre.valid, cell, params, fresh, held);
+  row->field[IMK_SHCENTROID_FLUX] = centre.flux;
+  if (fields == IMK_SHCENTROID_FIELDS_ALL)
+    imk_shcentroid_describe_real (
+        row, centre, s, pull, cell, window, params, noise, min_flux);
+  else if (imk_shcentroid_is_finite (s->p))
+    row->field[IMK_SHCENTROID_FLAGS] =
+        imk_shcentroid_flags (0.0, centre.flux, min_flux, cell, params) |
+        (centre.outside ? (uint32_t) IMK_SHCENTROID_OUTSIDE : 0);
+  else
+    row->field[IMK_SHCENTROID_FLAGS] = IMK_SHCENTROID_NOT_FINITE;
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_end_slope (slope, row, params->invalid_policy);
 }
 
 /* Returns: the flux that the brightest cell is sought by */

@@ -492,14 +492,9 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   imk_shcentroid_finish_peak (&peak, &nine[4], params);
   if (peak.found && cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL)
     spreads = spread_match (&m, s, &peak, nine, pattern, params->correlation);
-  if (imk_shcentroid_joins (params))
-    imk_shcentroid_begin_slope (&cpu->slopes[cell], params,
-        cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
   imk_shcentroid_finish_match (&row, &light, &peak, &spreads, &cpu->rects[cell],
       &t->anchors[cell], &tile.windows[0], params, cpu->fresh,
-      cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
-  if (imk_shcentroid_joins (params))
-    imk_shcentroid_end_slope (&cpu->slopes[cell], &row, params->invalid_policy);
+      cpu->held + 2 * (size_t) cell, &cpu->tracks[cell], &cpu->slopes[cell]);
   store_row (f, cell, &row);
 }
 

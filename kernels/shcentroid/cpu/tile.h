@@ -143,17 +143,10 @@ chain_end (const ChainTile *t)
     uint32_t cell = t->first + i;
     ImkShcentroidReals sums = chain_sums (t, i);
     ImkShcentroidRow row = {{0}};
-    bool joins = imk_shcentroid_joins (&cpu->params);
 
-    if (joins)
-      imk_shcentroid_begin_slope (&cpu->slopes[cell], &cpu->params,
-          cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
     imk_shcentroid_finish_real (&row, &sums, &t->pulls[i], &cpu->rects[cell],
         &t->windows[i], &cpu->params, &noise, cpu->plan.fields, cpu->fresh,
-        cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
-    if (joins)
-      imk_shcentroid_end_slope (
-          &cpu->slopes[cell], &row, cpu->params.invalid_policy);
+        cpu->held + 2 * (size_t) cell, &cpu->tracks[cell], &cpu->slopes[cell]);
     store_row (t->f, cell, &row);
   }
 }

@@ -586,14 +586,10 @@ finish_chain_cell (
   double *held = a.common.held + 2 * (size_t) index;
   ImkShcentroidRow row;
 
-  if (imk_shcentroid_joins (&params))
-    imk_shcentroid_begin_slope (&a.slopes[index], &params, held, &track);
   imk_shcentroid_finish_real (&row, &from.sums, &from.pull, &cell, &from.window,
       &params, &a.noise,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
-      a.common.fresh, held, &track);
-  if (imk_shcentroid_joins (&params))
-    imk_shcentroid_end_slope (&a.slopes[index], &row, params.invalid_policy);
+      a.common.fresh, held, &track, &a.slopes[index]);
   if (imk_shcentroid_tracks (&params))
     a.tracks[index] = track;
   keep_row<ALL> (a.common, row, index, to);

@@ -494,15 +494,9 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
     double *held = chain.common.held + 2 * (size_t) index;
     ImkShcentroidRow row;
 
-    if (imk_shcentroid_joins (&params))
-      imk_shcentroid_begin_slope (
-          &chain.slopes[index], &params, held, &c.track);
     imk_shcentroid_finish_match (&row, &meeting->light, &meeting->peak,
         &spreads, &rect, &a.anchors[index], &c.window, &params,
-        chain.common.fresh, held, &c.track);
-    if (imk_shcentroid_joins (&params))
-      imk_shcentroid_end_slope (
-          &chain.slopes[index], &row, params.invalid_policy);
+        chain.common.fresh, held, &c.track, &chain.slopes[index]);
     if (imk_shcentroid_tracks (&params))
       chain.tracks[index] = c.track;
     keep_row<ALL> (chain.common, row, index, meeting->row);
