@@ -67,6 +67,7 @@ struct _GstShReconstruct {
   gboolean is_idle; /* without a control matrix */
   guint n_input;    /* cells of the sensor; 0 while they are not known */
   gfloat *commands; /* [n_commands]: of the frame, before the actuator map */
+  gfloat *coefficients; /* [n_modes]: of the frame */
   GstShReconstructWavefront *wavefront;
   GstShReconstructRealtime *realtime;
   gboolean is_tensor;
@@ -174,6 +175,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     self->n_commands = plan.config.n_commands;
     self->commands =
         g_realloc_n (self->commands, self->n_commands, sizeof (gfloat));
+    self->coefficients =
+        g_realloc_n (self->coefficients, self->n_modes, sizeof (gfloat));
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
@@ -290,17 +293,6 @@ typedef struct {
   guint64 number, missing;
 } Frame;
 
-static GstBuffer *
-coefficients_of (GstShReconstruct *self)
-{
-  const gdouble *q = imk_shreconstruct_coefficients (self->kernel);
-  gfloat *numbers = g_new (gfloat, self->n_modes);
-
-  for (guint i = 0; i < self->n_modes; i++)
-    numbers[i] = (gfloat) q[i];
-  return gst_buffer_new_wrapped (numbers, self->n_modes * sizeof (gfloat));
-}
-
 /* In most frames what it was in the one before. */
 static void
 describe_frame (GstShReconstruct *self, const Frame *f)
@@ -330,7 +322,8 @@ make_result (GstShReconstruct *self, const Frame *f, GstImagingResultsPad *pad)
       .units = units,
       .n_fields = 1,
       .n_rows = self->n_modes,
-      .data = coefficients_of (self),
+      .data = gst_buffer_new_memdup (
+          self->coefficients, self->n_modes * sizeof (gfloat)),
       .frame = f->number,
       .frames_missing = f->missing,
       .origin = gst_imaging_engine_origin (self->base.engine),
@@ -457,29 +450,18 @@ process (GstShReconstruct *self, Frame *f, ImkError *error)
              : status;
 }
 
-/* Whether commands and coefficients are. Limits hide what a coefficient is. */
-static gboolean
-are_finite (const GstShReconstruct *self)
-{
-  const gdouble *q = imk_shreconstruct_coefficients (self->kernel);
-  gboolean ok = TRUE;
-
-  for (guint i = 0; i < self->n_commands; i++)
-    ok &= isfinite (self->commands[i]) != 0;
-  for (guint i = 0; i < self->n_modes; i++)
-    ok &= isfinite (q[i]) != 0;
-  return ok;
-}
-
-/* Sums of inf and NaN stay so for ever, and no mirror can take them. */
+/* Sums of inf and NaN stay so for ever, and no mirror can take them. Limits
+ * hide what a coefficient is. */
 static void
 restart_overflowed (GstShReconstruct *self, const Frame *f)
 {
-  const gboolean overflowed = !are_finite (self);
+  const gboolean overflowed =
+      !imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
 
   if (overflowed) {
     imk_shreconstruct_reset (self->kernel);
     imk_shreconstruct_commands (self->kernel, self->commands);
+    imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
   }
   if (overflowed && !self->has_overflowed)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
@@ -513,6 +495,8 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
     imk_shreconstruct_commands (self->kernel, self->commands);
   if (f->is_closed && status == IMK_OK)
     restart_overflowed (self, f);
+  else
+    imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
   if (f->is_calibrating)
     status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
   if (f->is_calibrating && status == IMK_OK)
@@ -765,6 +749,7 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_imaging_results_cache_unref (self->cache);
   g_clear_pointer (&self->more, gst_structure_free);
   g_free (self->commands);
+  g_free (self->coefficients);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
 

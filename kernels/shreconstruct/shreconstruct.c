@@ -7,15 +7,16 @@
 #include "core/config.h"
 #include "core/limits.h"
 #include "imk/device.h"
-#include "shreconstruct/shreconstruct-private.h"
+#include "shreconstruct/cpu/loops.h"
 #include "shreconstruct/shreconstruct-reference.h"
 
 enum { TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
 
 struct ImkShreconstruct {
   const ImkShreconstructBackend *backend;
-  const ImkDevice *device;       /* NULL: the CPU, or a device that was left */
-  void *backend_state;           /* NULL: a device that was left */
+  const ImkDevice *device; /* NULL: the CPU, or a device that was left */
+  void *backend_state;     /* NULL: a device that was left */
+  const ImkShreconstructLoops *loops;
   ImkShreconstructConfig config; /* as a backend takes it */
   float *offsets, *reference;
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
@@ -435,6 +436,8 @@ imk_shreconstruct_new (ImkBackend backend, const ImkShreconstructConfig *given,
   if (backend == IMK_BACKEND_CUDA)
     status = imk_device_get (&s->device, error);
   if (status == IMK_OK)
+    status = imk_shreconstruct_choose_loops (&s->loops, error);
+  if (status == IMK_OK)
     status = make_arrays (s, config, error);
   if (status == IMK_OK)
     status = make_stored (s, config, error);
@@ -677,6 +680,18 @@ void
 imk_shreconstruct_commands (const ImkShreconstruct *self, float *commands)
 {
   memcpy (commands, self->commands, self->config.n_commands * sizeof (float));
+}
+
+bool
+imk_shreconstruct_get_coefficients (
+    const ImkShreconstruct *self, float *coefficients)
+{
+  const ImkShreconstructConfig *c = &self->config;
+
+  self->loops->narrow (
+      imk_shreconstruct_coefficients (self), c->n_modes, coefficients);
+  return self->loops->are_finite (coefficients, c->n_modes) &&
+         self->loops->are_finite (self->commands, c->n_commands);
 }
 
 const double *

@@ -229,6 +229,12 @@ IMK_API void imk_shreconstruct_commands (
 IMK_API const double *imk_shreconstruct_coefficients (
     const ImkShreconstruct *self);
 
+/* @coefficients: (out): q of the last frame, rounded to float32: n_modes
+ *
+ * Returns: whether they and the commands are finite */
+IMK_API bool imk_shreconstruct_get_coefficients (
+    const ImkShreconstruct *self, float *coefficients);
+
 /* Gives back what @self has on a device, also on one that has failed; nothing
  * on a CPU. What is left, which needs no context, is its state, for
  * imk_shreconstruct_take_state(), and to free it. */

@@ -577,7 +577,7 @@ TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")
   const uint8_t dead[] = {0, 1};
   ImkShreconstructConfig c = mean_config ();
   test_autoptr (ImkShreconstruct) self = NULL;
-  float slopes[4] = {-1, -1, 0, 0}, commands[2];
+  float slopes[4] = {-1, -1, 0, 0}, commands[2], coefficient;
 
   on = backend;
   c.matrix = sum;
@@ -592,6 +592,28 @@ TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")
   check_near (commands[1], 4, "the dead one");
   /* half of the mode was made */
   check_near (*imk_shreconstruct_coefficients (self), 1, "the mode");
+  test_check (imk_shreconstruct_get_coefficients (self, &coefficient),
+      "the numbers are not finite");
+  check_near (coefficient, 1, "the mode in float32");
+}
+
+TEST_BACKENDS (
+    test_what_float32_cannot_hold_is_told, "what float32 cannot hold is told")
+{
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+  float coefficients[N_COMMANDS];
+
+  on = backend;
+  c.gain = 1;
+  self = make (&c);
+  step (self, -1e38, 0, good);
+  test_check (imk_shreconstruct_get_coefficients (self, coefficients),
+      "1e38 is said not to be finite");
+  for (int i = 0; i < 3; i++)
+    step (self, -1e38, 0, good);
+  test_check (!imk_shreconstruct_get_coefficients (self, coefficients),
+      "4e38 is said to be finite in float32");
 }
 
 TEST_BACKENDS (test_a_controller_changes_under_its_matrices,

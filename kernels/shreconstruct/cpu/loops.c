@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The product with a tile, compiled once for each instruction set with
- * IMK_ISA_TABLE as the name of the table. */
+/* The product with a tile, and coefficients of a frame, compiled once for each
+ * instruction set with IMK_ISA_TABLE as the name of the table. */
+#include <string.h>
+
 #include "shreconstruct/cpu/loops.h"
 
 /* A tile has 2 to 8 registers of sums. Each operation is rounded alone, so the
@@ -27,4 +29,27 @@ multiply (
     out[k] = sums[k];
 }
 
-const ImkShreconstructLoops IMK_ISA_TABLE = {.multiply = multiply};
+static void
+narrow (const double *from, uint32_t n, float *to)
+{
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = (float) from[i];
+}
+
+/* Without a branch, so that the compiler makes vectors of it. */
+static bool
+are_finite (const float *values, uint32_t n)
+{
+  uint32_t full = 0; /* exponents */
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t bits;
+
+    memcpy (&bits, values + i, sizeof (bits));
+    full |= (bits & 0x7fffffff) + 0x00800000;
+  }
+  return full >> 31 == 0;
+}
+
+const ImkShreconstructLoops IMK_ISA_TABLE = {
+    .multiply = multiply, .narrow = narrow, .are_finite = are_finite};

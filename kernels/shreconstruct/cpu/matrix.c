@@ -14,8 +14,9 @@ enum {
 extern const ImkShreconstructLoops imk_shreconstruct_scalar,
     imk_shreconstruct_neon, imk_shreconstruct_avx2, imk_shreconstruct_avx512;
 
-static ImkStatus
-choose_loops (const ImkShreconstructLoops **loops, ImkError *error)
+ImkStatus
+imk_shreconstruct_choose_loops (
+    const ImkShreconstructLoops **loops, ImkError *error)
 {
   static const void *const tables[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_shreconstruct);
@@ -32,7 +33,7 @@ imk_shreconstruct_matrix_init (ImkShreconstructMatrix *matrix,
     const float *values, uint32_t n_rows, uint32_t n_columns, ImkError *error)
 {
   size_t room = imk_shreconstruct_room (n_rows);
-  ImkStatus status = choose_loops (&matrix->loops, error);
+  ImkStatus status = imk_shreconstruct_choose_loops (&matrix->loops, error);
 
   if (status != IMK_OK)
     return status;
