@@ -189,6 +189,7 @@ static Band
 make_band (const Work *work)
 {
   const ImkLapsharpenRule *rule = work->rule;
+  const int c = (int) rule->channels, width = (int) rule->width;
   Band band = {.work = work, .rule = rule, .way = choose_way (rule)};
 
   for (uint32_t i = 0; i < CHUNK; i++)
@@ -199,6 +200,13 @@ make_band (const Work *work)
     band.filtered[i] = (Sample) (rule->filtered >> channel & 1 ? -1 : 0);
     band.low[i] = (Sample) rule->low[channel];
     band.high[i] = (Sample) rule->high[channel];
+  }
+  for (int i = 0; i < (int) rule->reach * c; i++) {
+    const int x = i / c - (int) rule->reach;
+
+    band.beside[0][i] = imk_lapsharpen_inside (x, width, rule) * c + i % c;
+    band.beside[1][i] =
+        imk_lapsharpen_inside (width + i / c, width, rule) * c + i % c;
   }
   return band;
 }

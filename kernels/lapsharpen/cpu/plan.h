@@ -170,14 +170,18 @@ choose_way (const ImkLapsharpenRule *rule)
     return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
   if (rule->multiple && !rule->edges && rule->threshold <= 1)
     return FEW; /* |L| < 1 is L = 0 */
-  return SAMPLE_BITS == 8 && rule->multiple && !rule->edges ? CORED : FLOATS;
+  if (SAMPLE_BITS == 8 && rule->multiple && !rule->edges)
+    return CORED;
+  return rule->edges || rule->threshold > 0 ? FLOATS : PLAIN;
 }
 
-/* FLOATS of bytes have L times 2^16, which costs nothing and is exact. */
+/* PLAIN and FLOATS of bytes have L times 2^16, which costs nothing and is
+ * exact. */
 static Plan
 make_plan (const ImkLapsharpenRule *rule, Way way)
 {
-  const float scale = SAMPLE_BITS == 8 && way == FLOATS ? 65536.0f : 1.0f;
+  const bool scaled = SAMPLE_BITS == 8 && (way == PLAIN || way == FLOATS);
+  const float scale = scaled ? 65536.0f : 1.0f;
   const uint32_t one = 1u << rule->fraction;
   const uint32_t times = way == FEW ? rule->multiple : 1;
   Plan p = {.c = rule->channels,
