@@ -229,7 +229,7 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     start_smoother (&smoother, work, first, scratch->memory);
   } else if (band.way == LINES) {
     scratch = imk_lapsharpen_take_scratch (work->scratch);
-    made = start_made_rows (work, first, scratch->memory);
+    made = start_made_rows (work, &plan, first, end, scratch->memory);
   }
   for (uint32_t y = first; y < end; y++) {
     Sample *out =
@@ -248,7 +248,8 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     else if (scratch)
       smooth_row (&smoother, y, &band.grown);
     band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */
-    sharpen_row (&band, &rows, out);
+    if (band.made != out)
+      sharpen_row (&band, &rows, out);
     if (work->mask || band.rule->n_areas)
       restore_row (work, y, rows.row[HERE], out);
     sums.square_low += (uint32_t) band.sums.square_low;

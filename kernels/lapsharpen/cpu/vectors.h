@@ -247,7 +247,8 @@ make_plan (const ImkLapsharpenRule *rule, Way way)
 }
 
 INLINE MadeRows
-start_made_rows (const Work *work, uint32_t y, float *memory)
+start_made_rows (
+    const Work *work, const Plan *plan, uint32_t y, uint32_t end, float *memory)
 {
   return (MadeRows){work};
 }
