@@ -66,7 +66,8 @@ smooth_sizes (const ImkLapsharpenRule *rule)
       CHUNK;
   sizes.low = c * (size_t) sizes.columns + CHUNK;
   sizes.grown = c * rule->width + CHUNK;
-  sizes.total = sizes.wide + (size_t) (2 * s->blur_reach + 1 + 3) * sizes.low +
+  sizes.total = sizes.wide +
+                (size_t) (s->step + 2 * s->blur_reach + 1 + 3) * sizes.low +
                 (GROWN + 1) * sizes.grown;
   return sizes;
 }
