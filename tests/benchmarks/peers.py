@@ -112,9 +112,13 @@ class Sharpening(ctypes.Structure):
         ("kernel", ctypes.c_float * 49)]
 
     def set_kernel(self, size):
+        """Weights that are no m / 2^q, of sum 1: most samples are not the largest
+        or 0, and some sums are near a half."""
+        n = size * size
+        weights = (np.arange(n) / 49 - 0.4) / n
+        weights[n // 2] += 1 - weights.sum()
         self.kernel_size = size
-        for i in range(size * size):
-            self.kernel[i] = np.float32(i) / np.float32(49) - np.float32(0.4)
+        self.kernel[:n] = weights
 
     def matrix(self):
         if self.kernel_size:

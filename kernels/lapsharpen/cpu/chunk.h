@@ -72,8 +72,9 @@ typedef enum Way {
   CHUNKS,   /* nothing */
   FEW,      /* amounts of few bits on bytes */
   CORED,    /* the same with a threshold */
-  FLOATS,   /* any amount and threshold, as imk_lapsharpen_sample () */
-  WEIGHTED, /* the same, bytes of four channels weighted by alpha */
+  PLAIN,    /* any amount, as imk_lapsharpen_sample () */
+  FLOATS,   /* the same with a threshold or edges */
+  WEIGHTED, /* all of it, bytes of four channels weighted by alpha */
   TAPS,     /* kernels of few bits on bytes */
   LINES     /* any kernel without a threshold: made by rows.h */
 } Way;
@@ -91,7 +92,9 @@ typedef struct Band {
   int16_t measured[CHUNK];          /* -1: sum the sample; 0: ignore it */
   Sample low[PERIOD], high[PERIOD]; /* the range, for limited */
   Grown grown;
-  const Sample *made;                    /* the row for LINES, see rows.h */
+  int beside[2]
+            [MARGIN]; /* the samples that those left and right of a row are */
+  const Sample *made; /* the row for LINES, see rows.h */
   Line lines[IMK_LAPSHARPEN_MAX_KERNEL]; /* copies of rows */
   Line right_lines[IMK_LAPSHARPEN_MAX_KERNEL];
   ImkLapsharpenSums sums;

@@ -189,6 +189,7 @@ static Band
 make_band (const Work *work)
 {
   const ImkLapsharpenRule *rule = work->rule;
+  const int c = (int) rule->channels, width = (int) rule->width;
   Band band = {.work = work, .rule = rule, .way = choose_way (rule)};
 
   for (uint32_t i = 0; i < CHUNK; i++)
@@ -199,6 +200,13 @@ make_band (const Work *work)
     band.filtered[i] = (Sample) (rule->filtered >> channel & 1 ? -1 : 0);
     band.low[i] = (Sample) rule->low[channel];
     band.high[i] = (Sample) rule->high[channel];
+  }
+  for (int i = 0; i < (int) rule->reach * c; i++) {
+    const int x = i / c - (int) rule->reach;
+
+    band.beside[0][i] = imk_lapsharpen_inside (x, width, rule) * c + i % c;
+    band.beside[1][i] =
+        imk_lapsharpen_inside (width + i / c, width, rule) * c + i % c;
   }
   return band;
 }
@@ -221,7 +229,7 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     start_smoother (&smoother, work, first, scratch->memory);
   } else if (band.way == LINES) {
     scratch = imk_lapsharpen_take_scratch (work->scratch);
-    made = start_made_rows (work, first, scratch->memory);
+    made = start_made_rows (work, &plan, first, end, scratch->memory);
   }
   for (uint32_t y = first; y < end; y++) {
     Sample *out =
@@ -240,7 +248,8 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     else if (scratch)
       smooth_row (&smoother, y, &band.grown);
     band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */
-    sharpen_row (&band, &rows, out);
+    if (band.made != out)
+      sharpen_row (&band, &rows, out);
     if (work->mask || band.rule->n_areas)
       restore_row (work, y, rows.row[HERE], out);
     sums.square_low += (uint32_t) band.sums.square_low;

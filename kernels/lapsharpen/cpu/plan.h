@@ -51,14 +51,12 @@ enum {
 };
 
 /* A kernel whose sums are made in another order than those of the reference,
- * in units of 2^-bits counts. See rows.h. */
+ * in units of 2^-16 counts. See rows.h. */
 typedef struct Kernel {
   bool exact; /* the order of the reference is needed for too many samples */
   float weights[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
-  Floats start;        /* half a count, and what the sums may differ by */
-  Ints bits, fraction; /* and 32 - bits */
-  Ints near;           /* fractions below may be another count; times 2^32 */
-  Ints largest;        /* sums from here on are the largest sample */
+  Floats start; /* half a count, and what the sums may differ by */
+  Words near;   /* fractions below may be another count */
 } Kernel;
 
 /* A rule in the terms of vectors. */
@@ -125,11 +123,10 @@ rounding_error (double value)
 static Kernel
 make_kernel (const ImkLapsharpenRule *rule)
 {
-  enum { MAX_BITS = 16, FEW_NEAR = 64 };
+  enum { BITS = 16, FEW_NEAR = 64 };
   const uint32_t n = rule->kernel_size * rule->kernel_size;
   const double most = (Sample) -1;
   double positive = 1, negative = 0, error = 0, apart;
-  int bits = MAX_BITS;
   Kernel k = {.exact = true};
 
   for (uint32_t i = 0; i < n; i++) {
@@ -140,20 +137,15 @@ make_kernel (const ImkLapsharpenRule *rule)
     error += rounding_error (product) +
              2 * rounding_error (MOST (positive, negative) + error);
   }
-  while (bits > 0 && ldexp (positive + negative, bits) > 1 << 30)
-    bits--;
-  apart = ceil (ldexp (error, bits)) + 1; /* 1: of the conversion to integers */
-  if (!(ldexp (2 * apart, -bits) * FEW_NEAR < 1))
+  apart = ceil (ldexp (error, BITS)) + 1; /* 1: of the conversion to integers */
+  if (SAMPLE_BITS == 16 || positive + negative >= INT16_MAX ||
+      2 * apart * FEW_NEAR >= 1 << BITS)
     return k;
   k.exact = false;
   for (uint32_t i = 0; i < n; i++)
-    k.weights[i] = ldexpf (rule->kernel[i], bits);
-  k.start = (Floats){0} + (float) (ldexp (0.5, bits) + apart);
-  k.bits = (Ints){0} + bits;
-  k.fraction = 32 - k.bits;
-  k.near = ((Ints){0} + (int32_t) (2 * apart)) << k.fraction;
-  k.largest =
-      (Ints){0} + (int32_t) LEAST (ldexp (most + 1, bits) - 1, INT32_MAX);
+    k.weights[i] = ldexpf (rule->kernel[i], BITS);
+  k.start = (Floats){0} + (float) (ldexp (0.5, BITS) + apart);
+  k.near = (Words){0} + (int16_t) (2 * apart);
   return k;
 }
 
@@ -170,14 +162,18 @@ choose_way (const ImkLapsharpenRule *rule)
     return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
   if (rule->multiple && !rule->edges && rule->threshold <= 1)
     return FEW; /* |L| < 1 is L = 0 */
-  return SAMPLE_BITS == 8 && rule->multiple && !rule->edges ? CORED : FLOATS;
+  if (SAMPLE_BITS == 8 && rule->multiple && !rule->edges)
+    return CORED;
+  return rule->edges || rule->threshold > 0 ? FLOATS : PLAIN;
 }
 
-/* FLOATS of bytes have L times 2^16, which costs nothing and is exact. */
+/* PLAIN and FLOATS of bytes have L times 2^16, which costs nothing and is
+ * exact. */
 static Plan
 make_plan (const ImkLapsharpenRule *rule, Way way)
 {
-  const float scale = SAMPLE_BITS == 8 && way == FLOATS ? 65536.0f : 1.0f;
+  const bool scaled = SAMPLE_BITS == 8 && (way == PLAIN || way == FLOATS);
+  const float scale = scaled ? 65536.0f : 1.0f;
   const uint32_t one = 1u << rule->fraction;
   const uint32_t times = way == FEW ? rule->multiple : 1;
   Plan p = {.c = rule->channels,

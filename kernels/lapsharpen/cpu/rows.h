@@ -11,36 +11,24 @@
 enum { PARTS = sizeof (float) / sizeof (Sample) };
 
 /* As many as registers have room for the sums of. */
-enum { TOGETHER = IMK_VECTOR_SIZE == 64 ? MAX_TOGETHER : 2 };
+enum { TOGETHER = IMK_VECTOR_SIZE == 64 ? 4 : 2 };
 
 /* Samples of a row whose float32 stay in the nearest cache. */
-enum { STRIP = 2 * CHUNK, STRIP_LINE = STRIP + 64 };
+enum { STRIP = CHUNK, STRIP_LINE = STRIP + 64 };
 
 /* The lines from the top left neighbours of a strip on. */
 typedef struct Strip {
-  float line[IMK_LAPSHARPEN_MAX_KERNEL + TOGETHER - 1][STRIP_LINE]
-      __attribute__ ((aligned (64)));
+  float line[MADE_ROWS + 2 * REACH][STRIP_LINE] __attribute__ ((aligned (64)));
 } Strip;
 
-/* What a thread has made last. */
+/* What a thread has made last: rows @first to @end. */
 typedef struct MadeRows {
   const Work *work;
-  int first;
-  Sample *row[MAX_TOGETHER];
+  int first, end, last; /* and the end of all that it makes */
+  Sample *memory;
+  bool in_place; /* rows are made where the new frame has them */
+  Sample *row[MADE_ROWS];
 } MadeRows;
-
-/* Returns: whether a lane of @v is below that of @limit, without signs */
-INLINE bool
-is_any_below (Ints v, Ints limit)
-{
-#if IMK_VECTOR_SIZE == 64
-  return _mm512_cmplt_epu32_mask ((Vector) v, (Vector) limit) != 0;
-#else
-  const Ints least = (Ints) OP (min_epu32) ((Vector) v, (Vector) limit);
-
-  return OP (movemask_epi8) ((Vector) (least == limit)) != -1;
-#endif
-}
 
 INLINE Ints
 round_to_counts (const ImkLapsharpenRule *rule, Floats sum)
@@ -49,6 +37,52 @@ round_to_counts (const ImkLapsharpenRule *rule, Floats sum)
   const FloatVector least = OP (max_ps) ((FloatVector) sum, (FloatVector){0});
 
   return (Ints) OP (cvtps_epi32) (OP (min_ps) (least, most));
+}
+
+/* Packing takes 16 bytes of each vector in turns. */
+INLINE Vector
+put_in_order (Vector packed)
+{
+  enum { BLOCKS = IMK_VECTOR_SIZE / 16, EACH = 4 / PARTS };
+  Ints order;
+
+  for (int i = 0; i < (int) LANES; i++) {
+    const int block = i / EACH % BLOCKS, part = i / EACH / BLOCKS;
+
+    order[i] = block * 4 + part * EACH + i % EACH;
+  }
+#if IMK_VECTOR_SIZE == 64
+  return _mm512_permutexvar_epi32 ((Vector) order, packed);
+#else
+  return _mm256_permutevar8x32_epi32 (packed, (Vector) order);
+#endif
+}
+
+INLINE Vector
+pack (const Ints *made)
+{
+#if SAMPLE_BITS == 8
+  return put_in_order (
+      OP (packus_epi16) (OP (packs_epi32) ((Vector) made[0], (Vector) made[1]),
+          OP (packs_epi32) ((Vector) made[2], (Vector) made[3])));
+#else
+  return put_in_order (OP (packus_epi32) ((Vector) made[0], (Vector) made[1]));
+#endif
+}
+
+#if SAMPLE_BITS == 8
+
+/* Returns: whether a word of @v is below @limit, without signs */
+INLINE bool
+is_any_below (Vector v, Words limit)
+{
+#if IMK_VECTOR_SIZE == 64
+  return _mm512_cmplt_epu16_mask (v, (Vector) limit) != 0;
+#else
+  const Words least = (Words) OP (min_epu16) (v, (Vector) limit);
+
+  return OP (movemask_epi8) ((Vector) (least == limit)) != -1;
+#endif
 }
 
 /* The samples of a vector as imk_lapsharpen_correlated () makes them without a
@@ -67,56 +101,60 @@ correlate_exactly (
   return round_to_counts (rule, sum);
 }
 
-/* Turns sums into counts. Two sums round to the same count unless one is near a
- * half, where correlate_exactly () decides. */
-INLINE void
-round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
-    const float (*line)[STRIP_LINE], size_t i, const Floats *sums, Ints *made)
-{
-  Ints fractions[PARTS], least = {0};
-
-  least -= 1;
-  for (int j = 0; j < PARTS; j++) {
-    made[j] = (Ints) OP (cvtps_epi32) ((FloatVector) sums[j]);
-    fractions[j] = (Ints) OP (min_epu32) ((Vector) made[j], (Vector) k->largest)
-                   << k->fraction;
-    least = (Ints) OP (min_epu32) ((Vector) least, (Vector) fractions[j]);
-  }
-  if (__builtin_expect (is_any_below (least, k->near), 0))
-    for (int j = 0; j < PARTS; j++)
-      if (is_any_below (fractions[j], k->near))
-        made[j] = correlate_exactly (rule, line, i + (size_t) j * LANES)
-                  << k->bits;
-  for (int j = 0; j < PARTS; j++)
-    made[j] >>= k->bits;
-}
-
-/* Packing takes 16 bytes of each vector in turns. */
+/* The high or low words of two vectors in turns. */
 INLINE Vector
-pack (const Ints *made)
+mix_high (Ints even, Ints odd)
 {
-  enum { BLOCKS = IMK_VECTOR_SIZE / 16, EACH = 4 / PARTS };
-  Vector packed;
-  Ints order;
+  const Ints low = (Ints){0} + 0xffff;
 
-#if SAMPLE_BITS == 8
-  packed =
-      OP (packus_epi16) (OP (packs_epi32) ((Vector) made[0], (Vector) made[1]),
-          OP (packs_epi32) ((Vector) made[2], (Vector) made[3]));
-#else
-  packed = OP (packus_epi32) ((Vector) made[0], (Vector) made[1]);
-#endif
-  for (int i = 0; i < (int) LANES; i++) {
-    const int block = i / EACH % BLOCKS, part = i / EACH / BLOCKS;
-
-    order[i] = block * 4 + part * EACH + i % EACH;
-  }
-#if IMK_VECTOR_SIZE == 64
-  return _mm512_permutexvar_epi32 ((Vector) order, packed);
-#else
-  return _mm256_permutevar8x32_epi32 (packed, (Vector) order);
-#endif
+  return (Vector) (((even >> 16) & low) | (odd & ~low));
 }
+
+INLINE Vector
+mix_low (Ints even, Ints odd)
+{
+  const Ints low = (Ints){0} + 0xffff;
+
+  return (Vector) ((even & low) | (odd << 16));
+}
+
+/* Returns: the samples of sums in units of 2^-16 counts. Two sums round to the
+ * same count unless one is near a half, where correlate_exactly () decides. */
+INLINE Vector
+round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
+    const float (*line)[STRIP_LINE], size_t i, const Floats *sums)
+{
+  Ints made[PARTS];
+  Bytes order;
+
+  for (int j = 0; j < PARTS; j++)
+    made[j] = (Ints) OP (cvtps_epi32) ((FloatVector) sums[j]);
+  if (__builtin_expect (
+          is_any_below (OP (min_epu16) (mix_low (made[0], made[1]),
+                            mix_low (made[2], made[3])),
+              k->near),
+          0))
+    for (int j = 0; j < PARTS; j++)
+      if (is_any_below (mix_low (made[j], made[j]), k->near))
+        made[j] = correlate_exactly (rule, line, i + (size_t) j * LANES) << 16;
+  for (int j = 0; j < IMK_VECTOR_SIZE; j++)
+    order[j] = (uint8_t) (j / 8 % 2 * 8 + j % 4 * 2 + j / 4 % 2);
+  return put_in_order (
+      OP (shuffle_epi8) (OP (packus_epi16) (mix_high (made[0], made[1]),
+                             mix_high (made[2], made[3])),
+          (Vector) order));
+}
+
+#else
+
+INLINE Vector
+round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
+    const float (*line)[STRIP_LINE], size_t i, const Floats *sums)
+{
+  return (Vector){0}; /* not chosen, see make_kernel () */
+}
+
+#endif
 
 /* With sanitizers clang unrolls no loops, and says so. */
 #ifdef __clang__
@@ -166,50 +204,52 @@ correlate_together (const ImkLapsharpenRule *rule, const Kernel *k, int size,
 #pragma clang diagnostic pop
 #endif
 
-/* Samples @first to @end of rows, of which @strip has the lines. */
+/* Samples @first to @end of rows @y of those made on, of which @strip has the
+ * lines. */
 INLINE void
 make_rows_by (const MadeRows *rows, const Kernel *k, int size, bool fused,
-    const Strip *strip, size_t first, size_t end)
+    const Strip *strip, int y, size_t first, size_t end)
 {
   const ImkLapsharpenRule *rule = rows->work->rule;
+  const float (*line)[STRIP_LINE] = strip->line + y;
 
   for (size_t i = 0; first + i < end; i += PARTS * LANES) {
     Floats sums[TOGETHER][PARTS];
 
-    correlate_together (rule, k, size, fused, strip->line, i, sums);
+    correlate_together (rule, k, size, fused, line, i, sums);
     for (int r = 0; r < TOGETHER; r++) {
       Ints made[PARTS];
       Vector packed;
 
-      if (fused)
-        round_sums_of_kernel (rule, k, strip->line + r, i, sums[r], made);
-      else
-        for (int j = 0; j < PARTS; j++)
-          made[j] = round_to_counts (rule, sums[r][j]);
-      packed = pack (made);
-      memcpy (rows->row[r] + first + i, &packed, sizeof (packed));
+      for (int j = 0; j < PARTS && !fused; j++)
+        made[j] = round_to_counts (rule, sums[r][j]);
+      packed = fused ? round_sums_of_kernel (rule, k, line + r, i, sums[r])
+                     : pack (made);
+      __builtin_prefetch (rows->row[y + r] + first + i + STRIP, 1);
+      memcpy (rows->row[y + r] + first + i, &packed, sizeof (packed));
     }
   }
 }
 
 static void
-make_rows (const MadeRows *rows, const Kernel *k, const Strip *strip,
+make_rows (const MadeRows *rows, const Kernel *k, const Strip *strip, int y,
     size_t first, size_t end)
 {
+  const bool exact = SAMPLE_BITS == 16 || k->exact;
   const uint32_t size = rows->work->rule->kernel_size;
 
-  if (k->exact && size == 3)
-    make_rows_by (rows, k, 3, false, strip, first, end);
-  else if (k->exact && size == 5)
-    make_rows_by (rows, k, 5, false, strip, first, end);
-  else if (k->exact)
-    make_rows_by (rows, k, 7, false, strip, first, end);
+  if (exact && size == 3)
+    make_rows_by (rows, k, 3, false, strip, y, first, end);
+  else if (exact && size == 5)
+    make_rows_by (rows, k, 5, false, strip, y, first, end);
+  else if (exact)
+    make_rows_by (rows, k, 7, false, strip, y, first, end);
   else if (size == 3)
-    make_rows_by (rows, k, 3, true, strip, first, end);
+    make_rows_by (rows, k, 3, true, strip, y, first, end);
   else if (size == 5)
-    make_rows_by (rows, k, 5, true, strip, first, end);
+    make_rows_by (rows, k, 5, true, strip, y, first, end);
   else
-    make_rows_by (rows, k, 7, true, strip, first, end);
+    make_rows_by (rows, k, 7, true, strip, y, first, end);
 }
 
 /* Gets samples @first to @end of row @y with their neighbours. */
@@ -228,6 +268,8 @@ get_line (const Work *work, int y, size_t first, size_t end, float *line)
   if (!in_place)
     copy_pixels (
         rule, row, (int) (first / c) - (int) reach, (int) (n / c), copies);
+  for (size_t i = 0; i < n && in_place; i += 64 / sizeof (Sample))
+    __builtin_prefetch (samples + STRIP + i);
   for (size_t i = 0; i < n; i += LANES) {
     const Floats v = to_floats ((Vector) load_counts (samples + i, 0));
 
@@ -235,33 +277,60 @@ get_line (const Work *work, int y, size_t first, size_t end, float *line)
   }
 }
 
+/* For rows @y to @end. */
 static MadeRows
-start_made_rows (const Work *work, uint32_t y, float *memory)
+start_made_rows (
+    const Work *work, const Plan *plan, uint32_t y, uint32_t end, float *memory)
 {
-  MadeRows rows = {.work = work, .first = (int) y - TOGETHER};
+  const ImkLapsharpenRule *rule = work->rule;
 
-  for (size_t i = 0; i < TOGETHER; i++)
-    rows.row[i] = (Sample *) (memory + i * made_row_size (work->rule));
-  return rows;
+  return (MadeRows){.work = work,
+      .end = (int) y,
+      .last = (int) end,
+      .memory = (Sample *) memory,
+      .in_place = plan->whole && !rule->local && !rule->limited &&
+                  rule->width * rule->channels >= STRIP};
 }
 
+/* Where row @i of those made is. */
+static Sample *
+place_row (const MadeRows *rows, int i)
+{
+  const int y = rows->first + i;
+
+  if (rows->in_place && y < rows->last)
+    return (Sample *) ((uint8_t *) rows->work->out->data +
+                       (size_t) y * rows->work->out->stride);
+  return rows->memory + (size_t) i * made_row_size (rows->work->rule);
+}
+
+/* Returns: row @y, for the caller to copy unless it is in its place; rows after
+ * it may be in theirs already */
 static const Sample *
 get_made_row (MadeRows *rows, const Kernel *k, int y)
 {
   const Work *work = rows->work;
   const int reach = (int) work->rule->reach;
+  const int left = (rows->last - y + TOGETHER - 1) / TOGETHER * TOGETHER;
+  const int n_rows = LEAST (MADE_ROWS, left);
   const size_t n = work->rule->width * work->rule->channels;
   Strip strip;
 
-  if (y < rows->first + TOGETHER)
+  if (y < rows->end)
     return rows->row[y - rows->first];
   rows->first = y;
-  for (size_t first = 0; first < n; first += STRIP) {
+  rows->end = y + n_rows;
+  for (int i = 0; i < n_rows; i++)
+    rows->row[i] = place_row (rows, i);
+  for (size_t next = 0; next < n; next += STRIP) {
+    /* The last strip has samples of the one before, and whole vectors. */
+    const size_t first = n < STRIP ? 0 : LEAST (next, n - STRIP);
     const size_t end = LEAST (first + STRIP, n);
 
-    for (int i = 0; i < TOGETHER + 2 * reach; i++)
+    for (int i = 0; i < n_rows + 2 * reach; i++)
       get_line (work, y - reach + i, first, end, strip.line[i]);
-    make_rows (rows, k, &strip, first, end);
+    for (int i = 0; i < n_rows; i += TOGETHER)
+      make_rows (rows, k, &strip, i, first, end);
   }
   return rows->row[0];
 }

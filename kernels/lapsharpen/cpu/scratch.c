@@ -24,7 +24,7 @@ imk_lapsharpen_scratch_resize (
   if (!rule->smooth.step && !rule->kernel_size)
     return IMK_OK;
   made.n_floats = rule->smooth.step ? smooth_sizes (rule).total
-                                    : MAX_TOGETHER * made_row_size (rule);
+                                    : MADE_ROWS * made_row_size (rule) / 2;
   if (made.n_floats == pool->n_floats)
     return IMK_OK;
   if (!allocate (&made)) {

@@ -27,9 +27,10 @@ void imk_lapsharpen_scratch_clear (ScratchPool *pool);
 Scratch *imk_lapsharpen_take_scratch (ScratchPool *pool);
 void imk_lapsharpen_give_back_scratch (Scratch *scratch);
 
-enum { MAX_TOGETHER = 4 }; /* rows that a kernel makes together */
+/* Rows that a kernel makes of lines of float32, which several of them need. */
+enum { MADE_ROWS = 16 };
 
-/* Returns: floats that such a row fits, with room for a chunk that begins at
+/* Returns: samples that such a row fits, with room for a chunk that begins at
  * the last sample */
 static inline size_t
 made_row_size (const ImkLapsharpenRule *rule)
@@ -65,7 +66,8 @@ smooth_sizes (const ImkLapsharpenRule *rule)
       CHUNK;
   sizes.low = c * (size_t) sizes.columns + CHUNK;
   sizes.grown = c * rule->width + CHUNK;
-  sizes.total = sizes.wide + (size_t) (2 * s->blur_reach + 1 + 3) * sizes.low +
+  sizes.total = sizes.wide +
+                (size_t) (s->step + 2 * s->blur_reach + 1 + 3) * sizes.low +
                 (GROWN + 1) * sizes.grown;
   return sizes;
 }

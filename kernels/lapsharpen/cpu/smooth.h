@@ -12,7 +12,7 @@ typedef struct Smoother {
   const ImkLapsharpenSmooth *smooth;
   SmoothSizes sizes;
   int next_low, next_grown; /* the first rows that are not made yet */
-  float *wide, *low, *blurred, *curved, *smoothed, *grown;
+  float *wide, *sorted, *low, *blurred, *curved, *smoothed, *grown;
   Sample *outside;      /* a row above or below a constant border */
   float outside_low[4]; /* what its columns come to, by channel */
 } Smoother;
@@ -29,6 +29,25 @@ static float *
 grown_row (const Smoother *s, int k)
 {
   return s->grown + (size_t) ((k + GROWN) % GROWN) * s->sizes.grown;
+}
+
+/* --- sums ----------------------------------------------------------------- */
+
+/* @n sums w[0] v_0 + w[1] (v_-1 + v_1) + ..., v_j of vector i from @rows[j] + i
+ * on; writes whole vectors. */
+INLINE void
+fold (const float *const *rows, const float *w, int reach, size_t n, bool add,
+    float *out)
+{
+  for (size_t i = 0; i < n; i += LANES) {
+    Floats sum = w[0] * load_floats (rows[0] + i);
+
+    for (int j = 1; j <= reach; j++)
+      sum += w[j] * (load_floats (rows[-j] + i) + load_floats (rows[j] + i));
+    if (add)
+      sum = load_floats (out + i) + sum;
+    memcpy (out + i, &sum, sizeof (sum));
+  }
 }
 
 /* --- shrinking ------------------------------------------------------------ */
@@ -122,26 +141,27 @@ fill_outside (const Smoother *s, int first, int end, float *inside)
         (size_t) c * sizeof (float));
 }
 
-/* @c: the channels, as a constant */
+/* Pixels whose numbers have the same rest by the step come to lie side by side,
+ * so that vectors can be used. @c: the channels, as a constant */
 INLINE void
-shrink_columns (
-    const Smoother *s, const float *wide, ptrdiff_t c, float *restrict low)
+shrink_columns (const Smoother *s, const float *wide, ptrdiff_t c, float *low)
 {
   const int reach = s->smooth->shrink_reach, step = s->smooth->step;
-  const float *w = s->smooth->shrink;
+  const float *rows[2 * IMK_LAPSHARPEN_MAX_SHRINK + 1];
 
-  for (int k = 0; k < s->sizes.columns; k++) {
-    const float *at = wide + (k * step + reach) * c;
-    float sum[4];
+  for (int rest = 0; rest < step; rest++) {
+    const float *from = wide + rest * c;
+    float *restrict to = s->sorted + (size_t) rest * s->sizes.low;
+    const int n = s->sizes.columns + (2 * reach - rest) / step;
 
-    for (ptrdiff_t i = 0; i < c; i++)
-      sum[i] = w[0] * at[i];
-    for (ptrdiff_t j = 1; j <= reach; j++)
+    for (int k = 0; k < n; k++, from += step * c)
       for (ptrdiff_t i = 0; i < c; i++)
-        sum[i] += w[j] * (at[i - j * c] + at[i + j * c]);
-    for (ptrdiff_t i = 0; i < c; i++)
-      low[k * c + i] = sum[i];
+        to[k * c + i] = from[i];
   }
+  for (int j = 0; j <= 2 * reach; j++)
+    rows[j] = s->sorted + (size_t) (j % step) * s->sizes.low + j / step * c;
+  fold (rows + reach, s->smooth->shrink, reach, (size_t) (s->sizes.columns * c),
+      false, low);
 }
 
 static void
@@ -181,23 +201,6 @@ make_low (const Smoother *s, int k)
 
 /* --- blurring ------------------------------------------------------------- */
 
-/* @n sums w[0] v_0 + w[1] (v_-1 + v_1) + ..., v_j of vector i from @rows[j] + i
- * on; writes whole vectors. */
-INLINE void
-fold (const float *const *rows, const float *w, int reach, size_t n, bool add,
-    float *out)
-{
-  for (size_t i = 0; i < n; i += LANES) {
-    Floats sum = w[0] * load_floats (rows[0] + i);
-
-    for (int j = 1; j <= reach; j++)
-      sum += w[j] * (load_floats (rows[-j] + i) + load_floats (rows[j] + i));
-    if (add)
-      sum = load_floats (out + i) + sum;
-    memcpy (out + i, &sum, sizeof (sum));
-  }
-}
-
 /* Blurs low row @k in both directions, from the low sample at @first on. */
 static void
 blur (const Smoother *s, int k, int first, size_t n, float *out)
@@ -227,26 +230,28 @@ blur (const Smoother *s, int k, int first, size_t n, float *out)
 
 /* --- growing -------------------------------------------------------------- */
 
-/* @low: from the low sample left of the frame on; @c: the channels, as a
+/* @low: @n low samples, from that left of the frame on; @c: the channels, as a
  * constant */
 INLINE void
-grow_columns (
-    const Smoother *s, const float *low, ptrdiff_t c, float *restrict out)
+grow_columns (const Smoother *s, const float *low, size_t n, ptrdiff_t c,
+    float *restrict out)
 {
   const ImkLapsharpenSmooth *m = s->smooth;
   const int width = (int) s->rule->width;
 
   for (int j = 0; j < m->step; j++) {
-    const float left = m->grow[j][0], middle = m->grow[j][1];
-    const float right = m->grow[j][2];
+    const float *w = m->grow[j];
     const int first = j < m->step / 2; /* pixel j - step / 2 is outside */
-    const float *from = low + first * c;
+    float *restrict made = s->wide;
+    const float *from = made + first * c;
 
+    for (size_t i = 0; i < n; i++)
+      made[i] = w[0] * low[i] + w[1] * low[c + (ptrdiff_t) i] +
+                w[2] * low[2 * c + (ptrdiff_t) i];
     for (int x = first * m->step + j - m->step / 2; x < width;
          x += m->step, from += c)
       for (ptrdiff_t i = 0; i < c; i++)
-        out[x * c + i] =
-            left * from[i] + middle * from[c + i] + right * from[2 * c + i];
+        out[x * c + i] = from[i];
   }
 }
 
@@ -263,13 +268,13 @@ make_grown (const Smoother *s, int k)
   }
   blur (s, k, -1, n, s->smoothed);
   if (c == 1)
-    grow_columns (s, s->smoothed, 1, grown_row (s, k));
+    grow_columns (s, s->smoothed, n, 1, grown_row (s, k));
   else if (c == 2)
-    grow_columns (s, s->smoothed, 2, grown_row (s, k));
+    grow_columns (s, s->smoothed, n, 2, grown_row (s, k));
   else if (c == 3)
-    grow_columns (s, s->smoothed, 3, grown_row (s, k));
+    grow_columns (s, s->smoothed, n, 3, grown_row (s, k));
   else
-    grow_columns (s, s->smoothed, 4, grown_row (s, k));
+    grow_columns (s, s->smoothed, n, 4, grown_row (s, k));
 }
 
 /* --- the rows of a thread ------------------------------------------------- */
@@ -289,7 +294,8 @@ start_smoother (Smoother *s, const Work *work, uint32_t y, float *memory)
   s->next_grown = ((int) y + m->step / 2) / m->step - m->halo;
   s->next_low = s->next_grown - m->blur_reach;
   s->wide = memory;
-  s->low = s->wide + s->sizes.wide;
+  s->sorted = s->wide + s->sizes.wide;
+  s->low = s->sorted + (size_t) m->step * s->sizes.low;
   s->blurred = s->low + (size_t) (2 * m->blur_reach + 1) * s->sizes.low;
   s->curved = s->blurred + s->sizes.low;
   s->smoothed = s->curved + s->sizes.low;

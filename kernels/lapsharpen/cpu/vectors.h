@@ -72,6 +72,8 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
   size_t next = first + STEP - crossed, phase = (rows->first + first) % CHUNK;
 
   plan.diagonal = diagonal;
+  if (way == PLAIN)
+    plan.cored = plan.soft = plan.edges = false;
   for (size_t i = first;;) {
     const Sample *above = rows->row[ABOVE] + i;
     const Sample *here = rows->row[HERE] + i;
@@ -144,6 +146,8 @@ sharpen_vectors (
     sharpen_vectors_so (band, rows, first, end, FEW, out);
   else if (band->way == CORED)
     sharpen_vectors_so (band, rows, first, end, CORED, out);
+  else if (band->way == PLAIN)
+    sharpen_vectors_so (band, rows, first, end, PLAIN, out);
   else if (band->way == FLOATS)
     sharpen_vectors_so (band, rows, first, end, FLOATS, out);
   else if (band->way == WEIGHTED)
@@ -156,20 +160,15 @@ sharpen_vectors (
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Copies the pixels beside a row that a kernel reaches, from pixel @x on. */
+/* Copies the pixels beside a row, see make_band (). */
 INLINE void
 copy_beside (
-    const ImkLapsharpenRule *rule, const Sample *row, int x, Sample *to)
+    const ImkLapsharpenRule *rule, const Sample *row, const int *at, Sample *to)
 {
-  const int c = (int) rule->channels;
+  const int n = (int) (rule->reach * rule->channels);
 
-  for (int end = x + (int) rule->reach; x < end; x++, to += c) {
-    const Sample *inside =
-        row + imk_lapsharpen_inside (x, (int) rule->width, rule) * c;
-
-    for (int i = 0; i < c; i++)
-      to[i] = rule->constant ? (Sample) rule->border_value : inside[i];
-  }
+  for (int i = 0; i < n; i++)
+    to[i] = rule->constant ? (Sample) rule->border_value : row[at[i]];
 }
 
 /* Copies the vector of samples @first on, with which a row begins or ends, and
@@ -188,10 +187,10 @@ copy_end (const Band *band, const Rows *rows, size_t first, Line *lines)
     memcpy (line, row + first, STEP * sizeof (Sample));
     if (first == 0) {
       memcpy (line + STEP, row + STEP, MARGIN * sizeof (Sample));
-      copy_beside (rule, row, -(int) reach, line - reach * rule->channels);
+      copy_beside (rule, row, band->beside[0], line - reach * rule->channels);
     } else {
       memcpy (line - MARGIN, row + first - MARGIN, MARGIN * sizeof (Sample));
-      copy_beside (rule, row, (int) rule->width, line + STEP);
+      copy_beside (rule, row, band->beside[1], line + STEP);
     }
     copies.row[i] = line;
   }
@@ -203,10 +202,16 @@ copy_end (const Band *band, const Rows *rows, size_t first, Line *lines)
 static void
 sharpen_row_by_vectors (Band *band, const Rows *rows, size_t end, Sample *out)
 {
-  const size_t margin = band->rule->reach * band->rule->channels;
-  const Rows left = copy_end (band, rows, 0, band->lines);
-  const Rows right = copy_end (band, rows, end - STEP, band->right_lines);
+  const ImkLapsharpenRule *rule = band->rule;
+  const size_t margin = rule->reach * rule->channels;
+  Rows left, right;
 
+  if (band->way == LINES && !rule->local) {
+    sharpen_vectors (band, rows, 0, end, out);
+    return;
+  }
+  left = copy_end (band, rows, 0, band->lines);
+  right = copy_end (band, rows, end - STEP, band->right_lines);
   sharpen_vectors (band, rows, margin, end - margin, out);
   sharpen_vectors (band, &left, 0, STEP, out);
   sharpen_vectors (band, &right, 0, STEP, out + end - STEP);
@@ -242,7 +247,8 @@ make_plan (const ImkLapsharpenRule *rule, Way way)
 }
 
 INLINE MadeRows
-start_made_rows (const Work *work, uint32_t y, float *memory)
+start_made_rows (
+    const Work *work, const Plan *plan, uint32_t y, uint32_t end, float *memory)
 {
   return (MadeRows){work};
 }
