@@ -950,6 +950,28 @@ TEST (test_power_of_an_update, "a new power takes effect in the next frame")
   }
 }
 
+/* Sums of squares that need 31, 32 and more bits. */
+TEST (test_squares_of_full_cells,
+    "with power=2 cells without a dark pixel are found in their middle")
+{
+  for (ImkType type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+    for (uint32_t side = 38; side <= 120; side++) {
+      ImkShcentroidConfig c = grid_config (type, 250, 130, side, side);
+      TestImage in = test_image_new (type, 250, 130, 1, 0), out;
+
+      c.power = 2;
+      c.fields = IMK_SHCENTROID_FIELDS_XY;
+      test_image_fill (&in, FILL_MAXIMUM, 0, 0);
+      out = run_example (&c, &in);
+      for (uint32_t i = 0; i < out.image.height; i++) {
+        sh_near (&out, i, 0, i % c.columns * side + 0.5 * (side - 1), 1e-9);
+        sh_near (&out, i, 1, i / c.columns * side + 0.5 * (side - 1), 1e-9);
+      }
+      test_image_free (&in);
+      test_image_free (&out);
+    }
+}
+
 /* No pixel is brighter than another: all count, as many as are asked for. */
 TEST (test_brightest_of_an_even_cell,
     "in an even cell all pixels are the brightest")

@@ -75,6 +75,8 @@ draw_options (ImkShcentroidConfig *k, uint64_t *seed)
   if (test_random (seed) % 6 == 0)
     k->power = 1 + 3 * variant_uniform (seed);
   if (test_random (seed) % 6 == 0)
+    k->power = 2;
+  if (test_random (seed) % 6 == 0)
     k->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
   if (test_random (seed) % 6 == 0 && k->pitch_x >= 4 && k->pitch_y >= 4)
     k->margin = 1;

@@ -78,6 +78,13 @@ look_at_cells (Cpu *cpu)
   }
 }
 
+/* The largest sum of squares. */
+static double
+largest_square (const Cpu *cpu)
+{
+  return cpu->largest_sum * (cpu->plan.type == IMK_TYPE_U8 ? 255.0 : 65535.0);
+}
+
 static ImkStatus
 choose_table (const void *const tables[IMK_CPU_N_LEVELS],
     const ImkShcentroidLoops **loops, ImkError *error)
@@ -98,6 +105,11 @@ choose_loops (Cpu *cpu, const ImkShcentroidPlan *plan, ImkError *error)
       IMK_CPU_TABLES (imk_shcentroid_u16_sum64),
       IMK_CPU_TABLES (imk_shcentroid_u16_sum32),
   };
+  static const void *const squares[][IMK_CPU_N_LEVELS] = {
+      IMK_CPU_TABLES (imk_shcentroid_u8_square_sum64),
+      IMK_CPU_TABLES (imk_shcentroid_u8_square_sum32),
+      IMK_CPU_TABLES (imk_shcentroid_u16_square_sum64),
+  };
   static const void *const chain[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_shcentroid_chain);
   static const void *const correlation[IMK_CPU_N_LEVELS] =
@@ -105,10 +117,14 @@ choose_loops (Cpu *cpu, const ImkShcentroidPlan *plan, ImkError *error)
   static const void *const linear[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_shcentroid_linear);
   /* 31 bits, because vector units convert signed integers */
-  bool narrow = cpu->largest_sum < 2147483648.0;
-  int which = 2 * (plan->type == IMK_TYPE_U16) + narrow;
-  ImkStatus status = choose_table (integers[which], &cpu->integers, error);
+  const double narrow = 2147483648.0;
+  bool words = plan->type == IMK_TYPE_U16;
+  ImkStatus status = choose_table (
+      integers[2 * words + (cpu->largest_sum < narrow)], &cpu->integers, error);
 
+  if (status == IMK_OK)
+    status = choose_table (squares[words ? 2 : largest_square (cpu) < narrow],
+        &cpu->squares, error);
   if (status == IMK_OK)
     status = choose_table (chain, &cpu->chain, error);
   if (status == IMK_OK)
@@ -398,15 +414,17 @@ is_whole (const Cpu *cpu)
   bool fraction =
       cut && p->subtract &&
       (leveled || cpu->own_thresholds || p->threshold != floor (p->threshold));
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool square = p->power == 2.0 && !cut && p->brightest == 0 && !all;
+  double largest = square ? largest_square (cpu) : cpu->largest_sum;
 
   return cpu->plan.type != IMK_TYPE_F32 && !cpu->dark && !cpu->lut &&
-         p->weighting == IMK_SHCENTROID_WEIGHTING_NONE && p->power == 1.0 &&
-         cpu->largest_sum < 9007199254740992.0 && !fraction &&
-         cpu->widest <= INTEGER_TILE &&
+         p->weighting == IMK_SHCENTROID_WEIGHTING_NONE &&
+         (p->power == 1.0 || square) && largest < 9007199254740992.0 &&
+         !fraction && cpu->widest <= INTEGER_TILE &&
          (p->brightest == 0 || (!cut && cpu->most_pixels <= MOST_KEYS)) &&
          (!leveled || p->window == IMK_SHCENTROID_WINDOW_CELL) &&
-         (cpu->plan.fields != IMK_SHCENTROID_FIELDS_ALL ||
-             p->read_noise == 0.0);
+         (!all || p->read_noise == 0.0);
 }
 
 static void
@@ -416,6 +434,8 @@ measure_frame (const Frame *frame)
   bool integers = imk_shcentroid_is_plain (
                       &cpu->params, cpu->plan.type, cpu->dark || cpu->lut) ||
                   is_whole (cpu);
+  const ImkShcentroidLoops *whole =
+      cpu->params.power == 2.0 ? cpu->squares : cpu->integers;
   uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
   uint64_t band_pixels = 0;
 
@@ -423,7 +443,7 @@ measure_frame (const Frame *frame)
     band_pixels += (uint64_t) cpu->rects[i].width * cpu->rects[i].height;
   imk_parallel_for (cpu->n_threads, n_bands,
       1 + (uint32_t) (WORTH_A_THREAD / band_pixels),
-      (integers ? cpu->integers : cpu->chain)->measure, (void *) frame);
+      (integers ? whole : cpu->chain)->measure, (void *) frame);
 }
 
 /* Cells of few pixels each. */

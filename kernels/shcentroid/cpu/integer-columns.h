@@ -1,21 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sums of integer samples, column by column: purely vertical, contiguous
- * vector code without borders of cells. SAMPLE_BITS and SUM_BITS choose the
- * types. */
+ * vector code without borders of cells. SAMPLE_BITS, SUM_BITS and POWER, of
+ * samples, choose the types. */
 #pragma once
 
 #include <string.h>
 
 #include "shcentroid/cpu/state.h"
 
+#if IMK_VECTOR_SIZE > 16
+#include <immintrin.h>
+#endif
+
+#ifndef POWER
+#define POWER 1
+#endif
+
 #if SAMPLE_BITS == 8
 typedef uint8_t Sample;
-typedef uint16_t Lane;      /* in which the rows of a strip are summed up */
-typedef int16_t SignedLane; /* vector units compare signed numbers */
 #else
 typedef uint16_t Sample;
+#endif
+
+#if SAMPLE_BITS * POWER == 8
+typedef uint8_t Value;      /* a sample to its power */
+typedef uint16_t Lane;      /* in which the rows of a strip are summed up */
+typedef int16_t SignedLane; /* vector units compare signed numbers */
+#elif SAMPLE_BITS * POWER == 16
+typedef uint16_t Value;
 typedef uint32_t Lane;
 typedef int32_t SignedLane;
+#else
+typedef uint32_t Value;
+typedef uint64_t Lane;
+typedef int64_t SignedLane;
 #endif
 
 #if SUM_BITS == 32 /* the sums of a cell */
@@ -58,12 +76,13 @@ typedef struct Rows {
 static inline uint32_t
 strip_rows (size_t lane_size, bool all)
 {
-  return lane_size == 4 ? MAX_STRIP_ROWS : all ? 10 : 22;
+  return lane_size > 2 ? MAX_STRIP_ROWS : all ? 10 : 22;
 }
 
-/* A strip is as wide as a vector of samples; each lane holds two of them. */
+/* A strip is as wide as a vector of values; each lane holds two of them. */
 enum { LANES = IMK_VECTOR_SIZE / sizeof (Lane), STRIP = 2 * LANES };
 
+typedef Value Values __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef Lane Lanes __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef SignedLane SignedLanes __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 
@@ -137,14 +156,50 @@ interleave (Lane *to, const Lanes *even, const Lanes *odd)
   }
 }
 
-/* The samples are not widened, which would shuffle in every row: the two of a
- * lane are masked and shifted out of it. */
+#if POWER == 2
+/* The squares of a strip of samples. */
+INLINE Lanes
+read_values (const uint8_t *from)
+{
+  Values values;
+
+#if IMK_VECTOR_SIZE == 64
+  __m256i samples = _mm256_loadu_si256 ((const void *) from);
+
+  values = (Values) (SAMPLE_BITS == 8 ? _mm512_cvtepu8_epi16 (samples)
+                                      : _mm512_cvtepu16_epi32 (samples));
+#elif IMK_VECTOR_SIZE == 32
+  __m128i samples = _mm_loadu_si128 ((const void *) from);
+
+  values = (Values) (SAMPLE_BITS == 8 ? _mm256_cvtepu8_epi16 (samples)
+                                      : _mm256_cvtepu16_epi32 (samples));
+#else
+  Sample samples __attribute__ ((vector_size (IMK_VECTOR_SIZE / 2)));
+
+  memcpy (&samples, from, sizeof (samples));
+  values = __builtin_convertvector(samples, Values);
+#endif
+  return (Lanes) (values * values);
+}
+#else
+INLINE Lanes
+read_values (const uint8_t *from)
+{
+  Lanes values;
+
+  memcpy (&values, from, sizeof (values));
+  return values;
+}
+#endif
+
+/* Values are not widened, which would shuffle in every row: the two of a lane
+ * are masked and shifted out of it. */
 INLINE void
 sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
     const bool cut, const Below *below, Strip *strip)
 {
   const uint32_t bits = 4 * sizeof (Lane); /* half a lane */
-  const Lane mask = (Lane) ((1u << bits) - 1);
+  const Lane mask = (Value) -1;
   Sums low = {.s0 = {0}}, high = {.s0 = {0}};
   const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
   const Sums *even = little ? &low : &high, *odd = little ? &high : &low;
@@ -154,7 +209,7 @@ sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
     Lanes pair;
 
     data -= stride;
-    memcpy (&pair, data, sizeof (pair));
+    pair = read_values (data);
     add_row (&low, pair & mask, all, cut, below->low);
     add_row (&high, pair >> bits, all, cut, below->high);
   }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Centroids of integer samples without calibration, weights or powers. A row of
- * cells is summed up vertically, column by column (integer-columns.h); then the
- * columns, by a factor of the height of a cell fewer than pixels, are summed up
- * to cells. Compiled for each instruction set, for samples of 8 and 16 bits and
- * sums of 32 and 64 bits. */
+/* Centroids of integer samples, or of their squares, without calibration,
+ * weights or other powers. A row of cells is summed up vertically, column by
+ * column (integer-columns.h); then the columns, by a factor of the height of a
+ * cell fewer than pixels, are summed up to cells. Compiled for each instruction
+ * set, for samples of 8 and 16 bits, sums of 32 and 64 bits, and as POWER 1
+ * or 2. */
 #include "shcentroid/cpu/brightest-samples.h"
 #include "shcentroid/cpu/integer-columns.h"
 #include "shcentroid/cpu/tile.h"

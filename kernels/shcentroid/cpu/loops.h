@@ -28,6 +28,16 @@ extern const ImkShcentroidLoops imk_shcentroid_u16_sum32_scalar,
 extern const ImkShcentroidLoops imk_shcentroid_u16_sum64_scalar,
     imk_shcentroid_u16_sum64_neon, imk_shcentroid_u16_sum64_avx2,
     imk_shcentroid_u16_sum64_avx512;
+/* The same of their squares. */
+extern const ImkShcentroidLoops imk_shcentroid_u8_square_sum32_scalar,
+    imk_shcentroid_u8_square_sum32_neon, imk_shcentroid_u8_square_sum32_avx2,
+    imk_shcentroid_u8_square_sum32_avx512;
+extern const ImkShcentroidLoops imk_shcentroid_u8_square_sum64_scalar,
+    imk_shcentroid_u8_square_sum64_neon, imk_shcentroid_u8_square_sum64_avx2,
+    imk_shcentroid_u8_square_sum64_avx512;
+extern const ImkShcentroidLoops imk_shcentroid_u16_square_sum64_scalar,
+    imk_shcentroid_u16_square_sum64_neon, imk_shcentroid_u16_square_sum64_avx2,
+    imk_shcentroid_u16_square_sum64_avx512;
 
 /* chain.c: everything that integers cannot do, in floating point. */
 extern const ImkShcentroidLoops imk_shcentroid_chain_scalar,

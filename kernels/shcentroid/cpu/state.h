@@ -36,7 +36,7 @@ typedef struct Place {
 } Place;
 
 typedef struct Cpu {
-  const ImkShcentroidLoops *integers, *chain, *correlation, *linear;
+  const ImkShcentroidLoops *integers, *squares, *chain, *correlation, *linear;
   ImkShcentroidPlan plan; /* its rects are ours */
   ImkShcentroidRect *rects;
   ImkShcentroidParams params;
