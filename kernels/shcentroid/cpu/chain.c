@@ -36,7 +36,8 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
 
   if (way.weighted)
     weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
-  p = add_part (s, c, i, r->y[k], r, v, weight, false, way);
+  p = part_of (c, i, r, v, weight, way);
+  add_part (s, r->y[k], p, false, way);
   if (way.all) {
     add_spread (s, c, i, r->y[k], r, v, way.flat ? widen (c->flat[k] + i) : v,
         weight, p, false, way);

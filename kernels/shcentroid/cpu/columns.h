@@ -19,7 +19,7 @@ typedef struct ChainWay {
   bool cut;      /* with levels or bad pixels */
   bool weighted; /* with weights */
   bool raised;   /* with a power, */
-  bool listed;   /* of samples, in a table */
+  bool listed;   /* of samples, in a table (strips only) */
   bool quad;     /* of quad cells: in strips alone loops of their own */
 } ChainWay;
 
@@ -49,7 +49,6 @@ typedef struct ChainRows {
   bool calibrated; /* values are not the samples */
   double power;
   const double *powers; /* of samples, or NULL */
-  uint32_t samples;     /* the largest sample there is */
   ImkShcentroidNoise noise;
   double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
   double weight[IMK_SHCENTROID_GROUP_ROWS];
@@ -79,7 +78,6 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
       .calibrated = cpu->dark || cpu->lut,
       .power = params->power,
       .powers = cpu->powers,
-      .samples = cpu->plan.type == IMK_TYPE_U8 ? 255 : 65535,
       .noise = imk_shcentroid_noise (params),
   };
 }
@@ -112,33 +110,10 @@ typedef struct ColumnSums {
   Reals p, py, q, qy, qyy, raw;
 } ColumnSums;
 
-/* Powers of samples. What lies beyond the columns may be any number. */
+/* imk_shcentroid_part () of the pixels of columns [@i, @i + REALS). */
 INLINE Reals
-list_reals (const ChainRows *r, Reals v)
-{
-#if IMK_VECTOR_SIZE == 64
-  __m256i at = _mm256_and_si256 (
-      _mm512_cvttpd_epi32 ((__m512d) v), _mm256_set1_epi32 ((int) r->samples));
-
-  return (Reals) _mm512_i32gather_pd (at, r->powers, sizeof (double));
-#elif IMK_VECTOR_SIZE == 32
-  __m128i at = _mm_and_si128 (
-      _mm256_cvttpd_epi32 ((__m256d) v), _mm_set1_epi32 ((int) r->samples));
-
-  return (Reals) _mm256_i32gather_pd (r->powers, at, sizeof (double));
-#else
-  for (uint32_t i = 0; i < REALS; i++)
-    v[i] = v[i] >= 0.0 && v[i] <= r->samples ? r->powers[(uint32_t) v[i]] : 0.0;
-  return v;
-#endif
-}
-
-/* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in a row
- * of the group. @y: its coordinate, of a quad cell only */
-INLINE Reals
-add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
-    const ChainRows *r, Reals v, Reals weight, const bool begins,
-    const ChainWay way)
+part_of (const ChainColumns *c, uint32_t i, const ChainRows *r, Reals v,
+    Reals weight, const ChainWay way)
 {
   Reals p = v;
 
@@ -146,18 +121,24 @@ add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
     p -= read_reals (c->pedestal + i);
   if (way.weighted)
     p *= weight;
-  if (way.listed)
-    p = list_reals (r, v);
-  else if (way.raised)
+  if (way.raised)
     p = raise_reals (p, r->power);
   if (way.cut)
     p = (Reals) ((Masks) p & (v >= read_reals (c->least + i)));
+  return p;
+}
+
+/* imk_shcentroid_add_part () of the same. @y: the coordinate of their row, of a
+ * quad cell only */
+INLINE void
+add_part (
+    ChainStrip *s, double y, Reals p, const bool begins, const ChainWay way)
+{
   if (way.quad)
     s->p1 += y * p;
   else if (!begins)
     s->p1 += s->p;
   s->p = begins ? p : s->p + p;
-  return p;
 }
 
 /* imk_shcentroid_spread () and ..._add_spread () of the same. */
@@ -179,8 +160,14 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
   if (way.raised) {
     Reals d = v - read_reals (c->pedestal + i);
     Masks above = d > 0.0;
-    Reals slope = (Reals) ((Masks) (r->power * p / d) & above);
+    Reals slope;
 
+    /* then the quotient is exact */
+    if (r->power == 2.0 && !way.cut && !way.weighted)
+      slope = 2.0 * d;
+    else
+      slope = r->power * p / d;
+    slope = (Reals) ((Masks) slope & above);
     q = slope * slope * q;
   } else if (way.weighted) {
     q = weight * weight * q;

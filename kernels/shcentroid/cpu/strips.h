@@ -101,6 +101,33 @@ strip_reals (const uint8_t *from, bool words)
 #endif
 }
 
+/* Powers of as many samples. */
+INLINE Reals
+list_samples (const ChainRows *r, const uint8_t *from, bool words)
+{
+#if IMK_VECTOR_SIZE == 64
+  __m256i at =
+      words ? _mm256_cvtepu16_epi32 (_mm_loadu_si128 ((const void *) from))
+            : _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from));
+
+  return (Reals) _mm512_i32gather_pd (at, r->powers, sizeof (double));
+#elif IMK_VECTOR_SIZE == 32
+  int four;
+  __m128i at;
+
+  memcpy (&four, from, sizeof (four));
+  at = words ? _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from))
+             : _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four));
+  return (Reals) _mm256_i32gather_pd (r->powers, at, sizeof (double));
+#else
+  Reals reals = {0};
+
+  for (uint32_t i = 0; i < REALS; i++)
+    reals[i] = r->powers[words ? ((const uint16_t *) from)[i] : from[i]];
+  return reals;
+#endif
+}
+
 INLINE Reals
 widen_half (const Singles *singles, uint32_t half)
 {
@@ -198,16 +225,18 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
     }
   }
   for (uint32_t h = 0; h < HALVES; h++) {
-    Reals v, weight = {0}, p;
+    const uint8_t *samples = from + (h * REALS << at->size);
+    Reals v = {0}, weight = {0}, p;
 
     if (way.flat || way.all || way.floats)
       v = widen_half (&value, h);
-    else
-      v = strip_reals (from + (h * REALS << at->size), at->size);
-
+    else if (!way.listed)
+      v = strip_reals (samples, at->size);
     if (way.weighted)
       weight = all_reals (row->weight);
-    p = add_part (&g[h], c, i + h * REALS, row->y, r, v, weight, begins, way);
+    p = way.listed ? list_samples (r, samples, at->size)
+                   : part_of (c, i + h * REALS, r, v, weight, way);
+    add_part (&g[h], row->y, p, begins, way);
     if (!way.all)
       continue;
     add_spread (&g[h], c, i + h * REALS, row->y, r, v, widen_half (&flat, h),
