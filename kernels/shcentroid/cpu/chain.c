@@ -30,12 +30,13 @@ spread_cells (const ChainTile *t, uint32_t n, const double *of_cell,
 
 INLINE void
 add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
-    const ChainRows *r, const ChainWay way)
+    const ChainRows *r, const CellWeights *weights, const ChainWay way)
 {
+  const double *row = r->weights + k * r->stride;
   Reals v = widen (&c->value[k][i]), weight = {0}, p;
 
   if (way.weighted)
-    weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
+    weight = way.moving ? spread_weights (row, weights) : all_reals (*row);
   p = part_of (c, i, r, v, weight, way);
   add_part (s, r->y[k], p, false, way);
   if (way.all) {
@@ -76,10 +77,13 @@ INLINE void
 sum_chain_strip (
     ChainColumns *c, uint32_t i, const ChainRows *r, const ChainWay way)
 {
+  CellWeights weights = {.first = 0};
   ChainStrip s = {.p = {0}};
 
+  if (way.moving)
+    weights = cell_weights (c, i);
   for (uint32_t k = r->n; k-- > 0;)
-    add_pixels (&s, c, i, k, r, way);
+    add_pixels (&s, c, i, k, r, &weights, way);
   end_group (c, i, r, &s, way);
 }
 
@@ -125,6 +129,24 @@ weigh_columns (
     c->factors[i] = imk_shcentroid_factor (c->factors[i], power);
 }
 
+/* Which cells they are in. */
+static void
+find_cells (const ChainTile *t, uint32_t n, ChainColumns *c)
+{
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t width = t->n == 1 ? n : t->windows[i].width;
+
+    /* a vector at a time: the next cell writes over what is too much */
+    for (uint32_t k = 0; k < width; k += REALS)
+      for (uint32_t j = 0; j < REALS; j++)
+        c->cells[column + k + j] = i;
+    column += width;
+  }
+  /* strips reach beyond the last column */
+  for (uint32_t k = 0; k < IMK_SHCENTROID_LANES; k++)
+    c->cells[n + k] = t->n - 1;
+}
+
 /* Where they stand in their cells. */
 static void
 number_columns (const ChainTile *t, uint32_t x, uint32_t n, ChainColumns *c)
@@ -157,26 +179,9 @@ prepare_columns (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
   }
   if (way->weighted)
     weigh_columns (t, x, n, cached, c);
+  if (way->moving)
+    find_cells (t, n, c);
   number_columns (t, x, n, c);
-}
-
-/* Of the rows of a group: one for all cells, or one for each column. */
-static void
-weigh_rows (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
-    ChainRows *r, ChainColumns *c)
-{
-  _Alignas(64) double weights[CHAIN_TILE * IMK_SHCENTROID_GROUP_ROWS];
-
-  r->same = true;
-  for (uint32_t i = 1; i < t->n && r->same; i++)
-    r->same = t->centre_y[i] == t->centre_y[0];
-  if (r->same) {
-    weight_rows (t, 1, y, cached, r->weight);
-    return;
-  }
-  weight_rows (t, t->n, y, cached, weights);
-  for (uint32_t k = 0; k < r->n; k++)
-    spread_cells (t, n, weights + k, IMK_SHCENTROID_GROUP_ROWS, c->weight[k]);
 }
 
 /* A bad pixel is not a number, and not larger. */
@@ -213,8 +218,8 @@ add_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
 /* The pixels and the sums of columns [@x, @x + @n) of the tile in the group of
  * @r. Vectors reach beyond the last column, which means nothing. */
 static void
-load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
-    const ChainWay *way, ChainRows *r, ChainColumns *c)
+load_group (const ChainTile *t, uint32_t x, uint32_t n, const ChainWay *way,
+    ChainRows *r, ChainColumns *c)
 {
   const Frame *f = t->f;
   const ImkShcentroidWindow *w = t->windows;
@@ -234,8 +239,6 @@ load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
     if (way->all && r->calibrated)
       add_samples (f, w->x + x, w->y + y + k, n, c, k, begins);
   }
-  if (way->weighted)
-    weigh_rows (t, n, y, cached, r, c);
   sum_chain_strips (c, n, r, way);
 }
 
@@ -261,25 +264,38 @@ end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
  * band, group by group: what strips cannot do. */
 static void
 sum_groups_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
-    uint32_t end, bool cached, ChainRows *r, const ChainWay *way,
-    ChainColumns *c)
+    uint32_t end, const ChainRows *rows, const ChainWay *way, ChainColumns *c)
 {
   uint32_t group_rows = imk_shcentroid_group_rows (t->windows[0].height);
+  ChainRows r = *rows;
 
-  for (uint32_t from = y; from < end; from += r->n) {
-    r->first = from;
-    r->begins = from == y;
-    r->n = end - from < group_rows ? end - from : group_rows;
-    load_group (t, x, n, cached, way, r, c);
+  for (uint32_t from = y; from < end; from += r.n) {
+    r.first = from;
+    r.begins = from == y;
+    r.n = end - from < group_rows ? end - from : group_rows;
+    load_group (t, x, n, way, &r, c);
+    r.weights += r.n * r.stride;
   }
   end_columns (c, n, way);
 }
 
+/* Do the weights of rows differ from cell to cell? */
+static bool
+is_moving (const ChainTile *t)
+{
+  for (uint32_t i = 1; i < t->n; i++)
+    if (t->centre_y[i] != t->centre_y[0])
+      return true;
+  return false;
+}
+
 static void
-sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
+sum_chain (
+    ChainTile *t, bool cached, const ChainWay *way_of_all, ChainColumns *c)
 {
   uint32_t width = tile_width (t), height = t->windows[0].height;
   ChainRows rows = chain_rows (&t->f->cpu->params, t->f->cpu);
+  ChainWay with_weights = *way_of_all, *way = &with_weights;
   ChainSums lanes;
 
   for (uint32_t k = 0; k < (way->all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++)
@@ -288,21 +304,26 @@ sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
     t->max[i] = -3.4e38f;
     t->max_sample[i] = 0.0f;
   }
+  way->moving = way->weighted && is_moving (t);
+  rows.weights = c->weights;
+  rows.stride = row_weights (way->moving ? t->n : 1);
   for (uint32_t y = 0; y < height; y += IMK_SHCENTROID_BAND_ROWS) {
     uint32_t end = y + IMK_SHCENTROID_BAND_ROWS;
 
     if (end > height)
       end = height;
+    if (way->weighted)
+      weight_rows (t, way->moving ? t->n : 1, y, end - y, cached, c->weights);
     for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
       uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
       bool last = x + n == width;
 
       if (y == 0 || width > CHAIN_TILE)
         prepare_columns (t, x, n, cached, way, c);
-      if (is_for_strips (t, x, way))
-        sum_strips_of_band (t, x, n, y, end, cached, &rows, way, c);
+      if (is_for_strips (t, x))
+        sum_strips_of_band (t, x, n, y, end, &rows, way, c);
       else
-        sum_groups_of_band (t, x, n, y, end, cached, &rows, way, c);
+        sum_groups_of_band (t, x, n, y, end, &rows, way, c);
       if (way->all)
         sum_band (t, c, x, n, last, rows.calibrated, lanes, true);
       else

@@ -17,14 +17,15 @@ typedef struct ChainWay {
   bool packed;   /* in one number (strips only) */
   bool floats;   /* float32 samples (strips only) */
   bool cut;      /* with levels or bad pixels */
-  bool weighted; /* with weights */
+  bool weighted; /* with weights, */
+  bool moving;   /* whose rows differ from cell to cell */
   bool raised;   /* with a power, */
   bool listed;   /* of samples, in a table (strips only) */
   bool quad;     /* of quad cells: in strips alone loops of their own */
 } ChainWay;
 
-/* SUM_STRIPS, which the caller defines, with the constants .cut and .weighted
- * of the ChainWay *way. */
+/* SUM_STRIPS, which the caller defines, with the constants .cut, .weighted and
+ * .moving of the ChainWay *way. */
 #define SUM_CUT_OR_NOT(...) \
   do { \
     if (way->cut) \
@@ -34,7 +35,9 @@ typedef struct ChainWay {
   } while (0)
 #define SUM_WEIGHTED_OR_NOT(...) \
   do { \
-    if (way->weighted) \
+    if (way->moving) \
+      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = true, .moving = true); \
+    else if (way->weighted) \
       SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = true); \
     else \
       SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
@@ -45,13 +48,13 @@ typedef struct ChainRows {
   uint32_t n;
   double first;    /* its row in the window */
   bool begins;     /* its band */
-  bool same;       /* weights are those of all cells */
   bool calibrated; /* values are not the samples */
   double power;
   const double *powers; /* of samples, or NULL */
   ImkShcentroidNoise noise;
   double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
-  double weight[IMK_SHCENTROID_GROUP_ROWS];
+  const double *weights; /* of its band, @stride apart from row to row */
+  uint32_t stride;
 } ChainRows;
 
 static inline ChainWay
@@ -92,12 +95,54 @@ typedef struct ChainColumns {
   double pedestal[CHAIN_ROOM], factors[CHAIN_ROOM], us[CHAIN_ROOM];
   ChainSums sums;
   float max[CHAIN_ROOM], max_sample[CHAIN_ROOM];
-  /* the pixels of a group; weights where they differ from cell to cell */
+  /* the cell that each is in, where cells have weights of their own */
+  int64_t cells[CHAIN_ROOM];
+  /* the pixels of a group */
   float value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
   const float *flat[IMK_SHCENTROID_GROUP_ROWS];
-  double weight[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
+  /* of rows, see weight_rows () */
+  double weights[IMK_SHCENTROID_BAND_ROWS * CHAIN_TILE + REALS];
   const double *factor, *u; /* of a table, or factors and us */
 } ChainColumns;
+
+/* The weights of the columns of a vector, in a row: of the cells from the first
+ * column's on, the one that each lane says. */
+typedef struct CellWeights {
+  int64_t first;
+  Masks lanes;
+} CellWeights;
+
+INLINE CellWeights
+cell_weights (const ChainColumns *c, uint32_t i)
+{
+  CellWeights w = {.first = c->cells[i]};
+
+  memcpy (&w.lanes, c->cells + i, sizeof (w.lanes));
+  w.lanes -= w.first;
+#if IMK_VECTOR_SIZE == 32
+  /* numbers of both halves */
+  w.lanes = w.lanes * INT64_C (0x200000002) + INT64_C (0x100000000);
+#endif
+  return w;
+}
+
+/* @row: those of all cells */
+INLINE Reals
+spread_weights (const double *row, const CellWeights *w)
+{
+  Reals weights = read_reals (row + w->first);
+
+#if IMK_VECTOR_SIZE == 64
+  return (Reals) _mm512_permutexvar_pd ((__m512i) w->lanes, (__m512d) weights);
+#elif IMK_VECTOR_SIZE == 32
+  return (Reals) _mm256_permutevar8x32_ps (
+      (__m256) weights, (__m256i) w->lanes);
+#else
+  for (uint32_t i = 0; i < REALS; i++)
+    weights[i] = row[w->first + w->lanes[i]];
+  return weights;
+#endif
+}
 
 /* One group of the columns of one vector, in registers: ImkShcentroidGroup. */
 typedef struct ChainStrip {

@@ -161,7 +161,7 @@ load_match (const ChainTile *t, MatchScratch *s)
     double weight_y;
 
     if (weighted && k == 0)
-      weight_rows (t, 1, y, false, weights_y);
+      weight_rows (t, 1, y, IMK_SHCENTROID_GROUP_ROWS, false, weights_y);
     weight_y = weighted ? weights_y[k] : 1.0;
     load_match_row (t, y, weight_y, weighted, s, row);
     if (t->f->in->type == IMK_TYPE_F32) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The common case, from samples straight to the sums of their columns: no
- * look-up table, one row weight for all cells. A strip
- * of columns goes through all rows of a band in registers. Samples, dark and
- * flat are read in place; no pixel is stored. */
+ * look-up table. A strip of columns goes through all rows of a band in
+ * registers. Samples, dark and flat are read in place; no pixel is stored. */
 #pragma once
 
 #include "shcentroid/cpu/columns.h"
@@ -25,17 +24,17 @@ typedef struct StripPlace {
   const float *dark, *flat;
   const uint32_t *packed; /* instead of these; or NULL */
   Packing packing;
-  size_t row, strip;     /* from strip to strip; 0: as in the frame */
-  uint32_t n_rows;       /* of the band */
-  const double *weights; /* of the rows of the band */
-  const double *ys;      /* their coordinates, of a quad cell only */
+  size_t row, strip; /* from strip to strip; 0: as in the frame */
+  uint32_t n_rows;   /* of the band */
+  const double *ys;  /* their coordinates, of a quad cell only */
 } StripPlace;
 
 /* One row of it. */
 typedef struct StripRow {
   const uint8_t *samples;
-  ptrdiff_t there; /* of dark and flat, from those of the place */
-  double weight, y;
+  ptrdiff_t there;       /* of dark and flat, from those of the place */
+  const double *weights; /* of its cells, or one for all */
+  double y;
 } StripRow;
 
 /* What becomes of it. */
@@ -192,12 +191,16 @@ unpack_strip (
   return light * (Singles) (p->flat | (packed & PACKED_FLAT));
 }
 
+/* The weights of each vector of a strip. */
+typedef CellWeights StripWeights[MOST_VECTORS * HALVES];
+
 /* Vector @k of a row of a strip, to the groups of both halves. @i: its first
  * column in the tile, @begins: the row its group */
 INLINE void
 add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
     const ChainColumns *c, uint32_t i, uint32_t k, const StripRow *row,
-    const ChainRows *r, const bool begins, const ChainWay way)
+    const ChainRows *r, const StripWeights weights, const bool begins,
+    const ChainWay way)
 {
   const uint8_t *from =
       row->samples + (k * SINGLES << (way.floats ? 2 : at->size));
@@ -232,8 +235,10 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
       v = widen_half (&value, h);
     else if (!way.listed)
       v = strip_reals (samples, at->size);
-    if (way.weighted)
-      weight = all_reals (row->weight);
+    if (way.moving)
+      weight = spread_weights (row->weights, &weights[k * HALVES + h]);
+    else if (way.weighted)
+      weight = all_reals (*row->weights);
     p = way.listed ? list_samples (r, samples, at->size)
                    : part_of (c, i + h * REALS, r, v, weight, way);
     add_part (&g[h], row->y, p, begins, way);
@@ -263,36 +268,38 @@ add_sums (ColumnSums *to, const ColumnSums *more, const ChainWay way)
 INLINE void
 add_strip_row (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
     const ChainColumns *c, uint32_t i, const uint32_t n, const StripRow *row,
-    const ChainRows *r, const bool begins, const ChainWay way)
+    const ChainRows *r, const StripWeights weights, const bool begins,
+    const ChainWay way)
 {
   if (way.flat)
     fetch_ahead (row, at, way);
   for (uint32_t k = 0; k < n; k++)
     add_strip_vector (
-        g[k], &s[k], at, c, i + k * SINGLES, k, row, r, begins, way);
+        g[k], &s[k], at, c, i + k * SINGLES, k, row, r, weights, begins, way);
 }
 
 /* The rows [@y, @end) of the band, which are a group, from the last. */
 INLINE void
 add_strip_rows (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
     const ChainColumns *c, uint32_t i, const uint32_t n, uint32_t y,
-    uint32_t end, const ChainRows *r, const ChainWay way)
+    uint32_t end, const ChainRows *r, const StripWeights weights,
+    const ChainWay way)
 {
   ptrdiff_t down = (ptrdiff_t) at->row;
   StripRow row = {
       .samples = at->samples + (end - 1) * at->stride,
       .there = (at->strip ? at->n_rows - end : end - 1) * down,
-      .weight = way.weighted ? at->weights[end - 1] : 0,
+      .weights = r->weights + (end - 1) * r->stride,
       .y = way.quad ? at->ys[end - 1] : 0,
   };
 
-  add_strip_row (g, s, at, c, i, n, &row, r, true, way);
+  add_strip_row (g, s, at, c, i, n, &row, r, weights, true, way);
   for (uint32_t k = end - 1; k-- > y;) {
     row.samples -= at->stride;
     row.there += at->strip ? down : -down;
-    row.weight = way.weighted ? at->weights[k] : 0;
+    row.weights -= r->stride;
     row.y = way.quad ? at->ys[k] : 0;
-    add_strip_row (g, s, at, c, i, n, &row, r, false, way);
+    add_strip_row (g, s, at, c, i, n, &row, r, weights, false, way);
   }
 }
 
@@ -306,14 +313,17 @@ sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
   const uint32_t n_rows = at->n_rows;
   const Singles none = {0};
   StripSums s[MOST_VECTORS];
+  StripWeights weights;
 
+  for (uint32_t k = 0; way.moving && k < n * HALVES; k++)
+    weights[k] = cell_weights (c, i + k * REALS);
   for (uint32_t k = 0; k < n; k++)
     s[k] = (StripSums){.max = none - 3.4e38f, .max_sample = none};
   for (uint32_t y = 0; y < n_rows; y += group_rows) {
     uint32_t end = n_rows - y < group_rows ? n_rows : y + group_rows;
     ChainStrip g[MOST_VECTORS][HALVES] = {{{.p = {0}}}};
 
-    add_strip_rows (g, s, at, c, i, n, y, end, r, way);
+    add_strip_rows (g, s, at, c, i, n, y, end, r, weights, way);
     for (uint32_t k = 0; k < n * HALVES; k++) {
       ColumnSums *half = &s[k / HALVES].half[k % HALVES];
       ColumnSums sums = group_sums (&g[k / HALVES][k % HALVES], first + y, way);
@@ -372,13 +382,10 @@ sum_strips (ChainColumns *c, uint32_t n, uint32_t left, const StripPlace *band,
 
 /* Can a band of the columns from @x of the tile on be summed up so? */
 static bool
-is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
+is_for_strips (const ChainTile *t, uint32_t x)
 {
   const Cpu *cpu = t->f->cpu;
 
-  for (uint32_t i = 1; way->weighted && i < t->n; i++)
-    if (t->centre_y[i] != t->centre_y[0])
-      return false;
   return !cpu->lut && t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
 }
 
@@ -396,7 +403,7 @@ is_order_free (const StripPlace *band, uint32_t height, const ChainWay *way)
 /* Column @x and row @y of the tile, where a band of @n_rows begins. */
 static StripPlace
 band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
-    const double *weights, const double *ys)
+    const double *ys)
 {
   const Frame *f = t->f;
   const Cpu *cpu = f->cpu;
@@ -412,7 +419,6 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
       .size = size,
       .row = cpu->plan.width,
       .n_rows = n_rows,
-      .weights = weights,
       .ys = ys,
   };
 
@@ -470,20 +476,16 @@ sum_rare_strips (ChainColumns *c, uint32_t n, uint32_t left,
  * band. Each combination is a loop of its own, but for what is rare. */
 static void
 sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
-    uint32_t end, bool cached, const ChainRows *r, const ChainWay *way,
-    ChainColumns *c)
+    uint32_t end, const ChainRows *r, const ChainWay *way, ChainColumns *c)
 {
-  double weights[IMK_SHCENTROID_BAND_ROWS], ys[IMK_SHCENTROID_BAND_ROWS];
-  StripPlace band = band_place (t, x, y, end - y, weights, ys);
+  double ys[IMK_SHCENTROID_BAND_ROWS];
+  StripPlace band = band_place (t, x, y, end - y, ys);
   uint32_t left = t->f->cpu->plan.width - t->windows[0].x - x;
   uint32_t height = t->windows[0].height;
   uint32_t group_rows = is_order_free (&band, height, way)
                             ? end - y
                             : imk_shcentroid_group_rows (height);
 
-  for (uint32_t k = 0; way->weighted && k < end - y;
-       k += IMK_SHCENTROID_GROUP_ROWS)
-    weight_rows (t, 1, y + k, cached, weights + k);
   for (uint32_t k = 0; way->quad && k < end - y; k++)
     ys[k] = imk_shcentroid_coordinate (&t->f->cpu->params, y + k, height);
 #define SUM_STRIPS(...) \

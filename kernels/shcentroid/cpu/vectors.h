@@ -23,7 +23,11 @@
 typedef double Reals __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef int64_t Masks __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef float Floats __attribute__ ((vector_size (IMK_VECTOR_SIZE / 2)));
-enum { REALS = IMK_VECTOR_SIZE / sizeof (double) };
+enum {
+  REALS = IMK_VECTOR_SIZE / sizeof (double),
+  /* whose exponentials are found side by side, in registers */
+  EXP_VECTORS = IMK_VECTOR_SIZE == 64 ? 8 : 4,
+};
 
 INLINE Reals
 all_reals (double value)
@@ -138,30 +142,41 @@ log_reals (Reals x)
   return 2.0 * s * sum + exponent * 0.69314718055994531;
 }
 
-/* imk_shcentroid_exp (), likewise. */
-INLINE Reals
-exp_reals (Reals x)
+/* imk_shcentroid_exp (), likewise, of @n vectors. Each waits for its last term,
+ * many side by side do not. */
+INLINE void
+exp_vectors (Reals *x, const uint32_t n)
 {
   static const double terms[] = {1.0 / 479001600.0, 1.0 / 39916800.0,
       1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0,
       1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
-  Masks small = x > -700.0;
-  Reals bounded = choose_reals (small, x, all_reals (-700.0));
-  Reals k = floor_reals (bounded * 1.4426950408889634 + 0.5), r, sum, scale;
+  Reals k[EXP_VECTORS], r[EXP_VECTORS], sum[EXP_VECTORS];
 
-  r = bounded - k * 0.69314718036912382 - k * 1.9082149292705877e-10;
-  sum = all_reals (1.0 / 6227020800.0);
+  for (uint32_t j = 0; j < n; j++) {
+    Reals bounded = choose_reals (x[j] > -700.0, x[j], all_reals (-700.0));
+
+    k[j] = floor_reals (bounded * 1.4426950408889634 + 0.5);
+    r[j] = bounded - k[j] * 0.69314718036912382 - k[j] * 1.9082149292705877e-10;
+    sum[j] = all_reals (1.0 / 6227020800.0);
+  }
   for (uint32_t i = 0; i < sizeof (terms) / sizeof (*terms); i++)
-    sum = sum * r + terms[i];
-  scale = (Reals) ((Masks) (k + (WHOLE + 1023.0)) << 52);
-  return (Reals) ((Masks) (sum * scale) & small);
+    for (uint32_t j = 0; j < n; j++)
+      sum[j] = sum[j] * r[j] + terms[i];
+  for (uint32_t j = 0; j < n; j++) {
+    Reals scale = (Reals) ((Masks) (k[j] + (WHOLE + 1023.0)) << 52);
+
+    x[j] = (Reals) ((Masks) (sum[j] * scale) & (x[j] > -700.0));
+  }
 }
 
 /* Out of line: it has more constants than registers. */
 static __attribute__ ((unused, noinline)) void
 raise_by_logarithms (Reals *x, double power)
 {
-  *x = (Reals) ((Masks) exp_reals (power * log_reals (*x)) & (*x > 1e-300));
+  Reals raised = power * log_reals (*x);
+
+  exp_vectors (&raised, 1);
+  *x = (Reals) ((Masks) raised & (*x > 1e-300));
 }
 
 /* imk_shcentroid_power (), likewise. */

@@ -6,16 +6,33 @@
 #include "shcentroid/cpu/tile.h"
 #include "shcentroid/cpu/vectors.h"
 
-/* imk_shcentroid_weight () of @n distances in @weights, and more up to a whole
+/* imk_shcentroid_weight () of @n vectors of distances. */
+INLINE void
+weigh_vectors (double *weights, const uint32_t n, double sigma)
+{
+  Reals x[EXP_VECTORS];
+
+  for (uint32_t j = 0; j < n; j++) {
+    Reals r = read_reals (weights + j * REALS) / sigma;
+
+    x[j] = -0.5 * r * r;
+  }
+  exp_vectors (x, n);
+  for (uint32_t j = 0; j < n; j++)
+    write_reals (weights + j * REALS, x[j]);
+}
+
+/* The same of @n distances in @weights, and more up to a whole
  * vector. */
 static inline void
 weigh_distances (double *weights, uint32_t n, double sigma)
 {
-  for (uint32_t i = 0; i < n; i += REALS) {
-    Reals r = read_reals (weights + i) / sigma;
+  uint32_t i = 0;
 
-    write_reals (weights + i, exp_reals (-0.5 * r * r));
-  }
+  for (; i + EXP_VECTORS * REALS <= n; i += EXP_VECTORS * REALS)
+    weigh_vectors (weights + i, EXP_VECTORS, sigma);
+  for (; i < n; i += REALS)
+    weigh_vectors (weights + i, 1, sigma);
 }
 
 /* Distances @from, @from + 1, ... , of whole numbers added up as integers. */
@@ -36,23 +53,38 @@ weight_columns (
   weigh_distances (weights, n, t->f->cpu->params.sigma);
 }
 
-/* Of the rows of a group, some beyond the cell, of the first @n_cells cells:
- * IMK_SHCENTROID_GROUP_ROWS of each. */
-static inline void
-weight_rows (const ChainTile *t, uint32_t n_cells, uint32_t y, bool cached,
-    double *weights)
+/* Weights of the rows [@y, @y + @n_rows) of the first @n_cells cells: those of
+ * a row side by side, from row to row row_weights (). There is room for a
+ * vector beyond them. */
+INLINE uint32_t
+row_weights (uint32_t n_cells)
 {
-  enum { ROWS = IMK_SHCENTROID_GROUP_ROWS };
-  const Cpu *cpu = t->f->cpu;
+  return n_cells > 1 ? (n_cells + REALS - 1) / REALS * REALS : 1;
+}
 
+static inline void
+weight_rows (const ChainTile *t, uint32_t n_cells, uint32_t y, uint32_t n_rows,
+    bool cached, double *weights)
+{
+  const Cpu *cpu = t->f->cpu;
+  uint32_t stride = row_weights (n_cells);
+  double from[CHAIN_TILE];
+
+  for (uint32_t i = 0; cached && i < n_cells; i++)
+    for (uint32_t k = 0; k < n_rows; k++)
+      weights[k * stride + i] =
+          cpu->row_weights[cpu->rows_at[t->first + i] + y + k];
+  if (cached)
+    return;
   for (uint32_t i = 0; i < n_cells; i++)
-    if (cached)
-      memcpy (weights + (size_t) i * ROWS,
-          cpu->row_weights + cpu->rows_at[t->first + i] + y,
-          ROWS * sizeof (*weights));
-    else
-      count_distances (t->windows[i].y - t->centre_y[i], y, ROWS,
-          weights + (size_t) i * ROWS);
-  if (!cached)
-    weigh_distances (weights, n_cells * ROWS, cpu->params.sigma);
+    from[i] = t->windows[i].y - t->centre_y[i];
+  if (n_cells == 1)
+    count_distances (from[0], y, n_rows, weights);
+  for (uint32_t i = n_cells; i < stride; i++)
+    from[i] = 0.0;
+  for (uint32_t k = 0; n_cells > 1 && k < n_rows; k++)
+    for (uint32_t i = 0; i < stride; i += REALS)
+      write_reals (weights + (size_t) k * stride + i,
+          read_reals (from + i) + (double) (y + k));
+  weigh_distances (weights, n_rows * stride, cpu->params.sigma);
 }
