@@ -6,7 +6,12 @@
 #include "shcentroid/cpu/rows.h"
 #include "shcentroid/cpu/singles.h"
 
-enum { LANES = IMK_SHCENTROID_FILTER_LANES, BLOCK = 128, NEAR_PIXELS = 576 };
+enum {
+  LANES = IMK_SHCENTROID_FILTER_LANES,
+  BLOCK = 128,
+  NEAR_PIXELS = 576,
+  SIDE = 4, /* vectors of three sums that are in registers together */
+};
 
 /* Of cells anywhere in the frame. */
 static void
@@ -46,8 +51,7 @@ look_at_cell (const Frame *f, const ImkShcentroidRect *r, const float *values,
   const Cpu *cpu = f->cpu;
   size_t n = (size_t) r->width * r->height;
 
-  for (size_t i = 0; i < n; i++)
-    s->max = values[i] > s->max ? values[i] : s->max;
+  s->max = (float) largest (values, (uint32_t) n, s->max);
   for (size_t i = 0; i < n; i++)
     flats[i] = 1.0f;
   s->max_sample = s->max > 0.0f ? s->max : 0.0f;
@@ -132,12 +136,34 @@ read_weights (const FilterWeights *w, size_t at)
   return w->wide ? read_reals (w->wide + at) : widen (w->weights + at);
 }
 
+/* What a position needs of @n vectors of lanes, side by side: a vector waits
+ * for its last sum. */
+INLINE void
+sum_lanes_xy (Reals to[][N_CHAIN_SUMS], const float *values,
+    const FilterWeights weights, uint32_t i, const uint32_t n)
+{
+  const size_t stride = weights.stride;
+  Reals sums[SIDE][N_CHAIN_XY_SUMS] = {{{0}}};
+
+  for (size_t at = i; at < stride; at += LANES)
+    for (uint32_t j = 0; j < n; j++) {
+      size_t here = at + j * REALS;
+      Reals v = widen (values + here);
+
+      for (uint32_t k = 0; k < N_CHAIN_XY_SUMS; k++)
+        sums[j][k] += read_weights (&weights, k * stride + here) * v;
+    }
+  for (uint32_t j = 0; j < n; j++)
+    for (uint32_t k = 0; k < N_CHAIN_XY_SUMS; k++)
+      to[j][k] = sums[j][k];
+}
+
 /* imk_shcentroid_add_weighted () in lanes [@i, @i + REALS), operation by
  * operation: the same bits. */
 INLINE void
 sum_lanes (Reals to[N_CHAIN_SUMS], uint32_t i, const float *values,
     const float *flats, const FilterWeights weights,
-    const ImkShcentroidNoise *noise, const bool all)
+    const ImkShcentroidNoise *noise)
 {
   const size_t stride = weights.stride;
   Reals p = {0}, pu = {0}, py = {0}, raw = {0};
@@ -151,8 +177,6 @@ sum_lanes (Reals to[N_CHAIN_SUMS], uint32_t i, const float *values,
     p += w * v;
     pu += w_x * v;
     py += w_y * v;
-    if (!all)
-      continue;
     flat = widen (flats + at);
     light = (Reals) ((Masks) v & (v > 0.0));
     spread = flat * light + flat * flat * noise->read;
@@ -166,8 +190,6 @@ sum_lanes (Reals to[N_CHAIN_SUMS], uint32_t i, const float *values,
   to[CHAIN_P] = p;
   to[CHAIN_PU] = pu;
   to[CHAIN_PY] = py;
-  if (!all)
-    return;
   to[CHAIN_Q] = q;
   to[CHAIN_QU] = qu;
   to[CHAIN_QY] = qy;
@@ -184,8 +206,10 @@ sum_values (const float *values, const float *flats,
 {
   Reals lanes[LANES / REALS][N_CHAIN_SUMS];
 
-  for (uint32_t k = 0; k < LANES / REALS; k++)
-    sum_lanes (lanes[k], k * REALS, values, flats, weights, noise, all);
+  for (uint32_t k = 0; all && k < LANES / REALS; k++)
+    sum_lanes (lanes[k], k * REALS, values, flats, weights, noise);
+  for (uint32_t k = 0; !all && k < LANES / REALS; k += SIDE)
+    sum_lanes_xy (lanes + k, values, weights, k * REALS, SIDE);
   for (uint32_t k = 0; k < (all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++) {
     for (uint32_t step = LANES / REALS / 2; step; step /= 2)
       for (uint32_t j = 0; j < step; j++)
