@@ -26,7 +26,7 @@ typedef float Floats __attribute__ ((vector_size (IMK_VECTOR_SIZE / 2)));
 enum {
   REALS = IMK_VECTOR_SIZE / sizeof (double),
   /* whose exponentials are found side by side, in registers */
-  EXP_VECTORS = IMK_VECTOR_SIZE == 64 ? 8 : 4,
+  EXP_VECTORS = 4,
 };
 
 INLINE Reals
