@@ -208,7 +208,7 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
     Reals slope;
 
     /* then the quotient is exact */
-    if (r->power == 2.0 && !way.cut && !way.weighted)
+    if (r->power == 2.0 && !way.listed && !way.cut && !way.weighted)
       slope = 2.0 * d;
     else
       slope = r->power * p / d;
