@@ -315,8 +315,12 @@ make_weights (Cpu *cpu)
 static bool
 is_listed (const Cpu *cpu, const ImkShcentroidParams *p)
 {
+  /* squares of x and y are integers, and 16 bits a table too large for that */
+  bool bytes = cpu->plan.type == IMK_TYPE_U8 &&
+               cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+
   return cpu->plan.type != IMK_TYPE_F32 && !cpu->dark && !cpu->lut &&
-         p->power != 1.0 && p->power != 2.0 && p->brightest == 0 &&
+         p->power != 1.0 && (p->power != 2.0 || bytes) && p->brightest == 0 &&
          p->weighting == IMK_SHCENTROID_WEIGHTING_NONE &&
          p->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE;
 }
@@ -329,11 +333,14 @@ list_powers (Cpu *cpu, double power)
   uint32_t n = cpu->plan.type == IMK_TYPE_U8 ? 256 : 65536;
 
   if (!cpu->powers)
-    cpu->powers = malloc (n * sizeof (*cpu->powers));
+    cpu->powers = malloc (2 * n * sizeof (*cpu->powers));
   if (!cpu->powers || cpu->powers_of == power)
     return cpu->powers != NULL;
-  for (uint32_t i = 0; i < n; i++)
+  cpu->slopes_of_powers = cpu->powers + n;
+  for (uint32_t i = 0; i < n; i++) {
     cpu->powers[i] = imk_shcentroid_power (i, power);
+    cpu->slopes_of_powers[i] = i > 0 ? power * cpu->powers[i] / i : 0.0;
+  }
   cpu->powers_of = power;
   return true;
 }

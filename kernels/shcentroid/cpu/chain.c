@@ -41,7 +41,7 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   add_part (s, r->y[k], p, false, way);
   if (way.all) {
     add_spread (s, c, i, r->y[k], r, v, way.flat ? widen (c->flat[k] + i) : v,
-        weight, p, false, way);
+        slope_of (c, i, r, v, weight, p, way), false, way);
     if (way.cut || way.weighted || way.raised || way.quad)
       s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }

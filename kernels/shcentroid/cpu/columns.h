@@ -50,7 +50,7 @@ typedef struct ChainRows {
   bool begins;     /* its band */
   bool calibrated; /* values are not the samples */
   double power;
-  const double *powers; /* of samples, or NULL */
+  const double *powers, *slopes; /* of samples, or NULL */
   ImkShcentroidNoise noise;
   double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
   const double *weights; /* of its band, @stride apart from row to row */
@@ -81,6 +81,7 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
       .calibrated = cpu->dark || cpu->lut,
       .power = params->power,
       .powers = cpu->powers,
+      .slopes = cpu->slopes_of_powers,
       .noise = imk_shcentroid_noise (params),
   };
 }
@@ -186,11 +187,26 @@ add_part (
   s->p = begins ? p : s->p + p;
 }
 
+/* What a count more does to the part @p. */
+INLINE Reals
+slope_of (const ChainColumns *c, uint32_t i, const ChainRows *r, Reals v,
+    Reals weight, Reals p, const ChainWay way)
+{
+  Reals d;
+  Masks above;
+
+  if (!way.raised)
+    return weight;
+  d = v - read_reals (c->pedestal + i);
+  above = d > 0.0;
+  return (Reals) ((Masks) (r->power * p / d) & above);
+}
+
 /* imk_shcentroid_spread () and ..._add_spread () of the same. */
 INLINE void
 add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
-    const ChainRows *r, Reals v, Reals flat, Reals weight, Reals p,
-    const bool begins, const ChainWay way)
+    const ChainRows *r, Reals v, Reals flat, Reals slope, const bool begins,
+    const ChainWay way)
 {
   Masks lit = v > 0.0;
   Reals light = (Reals) ((Masks) v & lit), q;
@@ -202,21 +218,8 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
   } else {
     q = light + r->noise.read;
   }
-  if (way.raised) {
-    Reals d = v - read_reals (c->pedestal + i);
-    Masks above = d > 0.0;
-    Reals slope;
-
-    /* then the quotient is exact */
-    if (r->power == 2.0 && !way.listed && !way.cut && !way.weighted)
-      slope = 2.0 * d;
-    else
-      slope = r->power * p / d;
-    slope = (Reals) ((Masks) slope & above);
+  if (way.raised || way.weighted)
     q = slope * slope * q;
-  } else if (way.weighted) {
-    q = weight * weight * q;
-  }
   if (way.cut)
     q = (Reals) ((Masks) q & (v >= read_reals (c->least + i)));
   if (way.quad) {

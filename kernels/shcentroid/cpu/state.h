@@ -61,6 +61,7 @@ typedef struct Cpu {
    * in it and the table is there */
   bool listed;
   double *powers, powers_of;  /* the power of the table */
+  double *slopes_of_powers;   /* the same of what a count more does to it */
   bool upwards;               /* the next frame, see measure_chain_bands () */
   ImkShcentroidTrack *tracks; /* of every cell */
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */

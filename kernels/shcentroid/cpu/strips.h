@@ -100,16 +100,16 @@ strip_reals (const uint8_t *from, bool words)
 #endif
 }
 
-/* Powers of as many samples. */
+/* What @table has for as many samples. */
 INLINE Reals
-list_samples (const ChainRows *r, const uint8_t *from, bool words)
+list_samples (const double *table, const uint8_t *from, bool words)
 {
 #if IMK_VECTOR_SIZE == 64
   __m256i at =
       words ? _mm256_cvtepu16_epi32 (_mm_loadu_si128 ((const void *) from))
             : _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from));
 
-  return (Reals) _mm512_i32gather_pd (at, r->powers, sizeof (double));
+  return (Reals) _mm512_i32gather_pd (at, table, sizeof (double));
 #elif IMK_VECTOR_SIZE == 32
   int four;
   __m128i at;
@@ -117,12 +117,12 @@ list_samples (const ChainRows *r, const uint8_t *from, bool words)
   memcpy (&four, from, sizeof (four));
   at = words ? _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from))
              : _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four));
-  return (Reals) _mm256_i32gather_pd (r->powers, at, sizeof (double));
+  return (Reals) _mm256_i32gather_pd (table, at, sizeof (double));
 #else
   Reals reals = {0};
 
   for (uint32_t i = 0; i < REALS; i++)
-    reals[i] = r->powers[words ? ((const uint16_t *) from)[i] : from[i]];
+    reals[i] = table[words ? ((const uint16_t *) from)[i] : from[i]];
   return reals;
 #endif
 }
@@ -229,7 +229,7 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   }
   for (uint32_t h = 0; h < HALVES; h++) {
     const uint8_t *samples = from + (h * REALS << at->size);
-    Reals v = {0}, weight = {0}, p;
+    Reals v = {0}, weight = {0}, p, slope;
 
     if (way.flat || way.all || way.floats)
       v = widen_half (&value, h);
@@ -239,13 +239,15 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
       weight = spread_weights (row->weights, &weights[k * HALVES + h]);
     else if (way.weighted)
       weight = all_reals (*row->weights);
-    p = way.listed ? list_samples (r, samples, at->size)
+    p = way.listed ? list_samples (r->powers, samples, at->size)
                    : part_of (c, i + h * REALS, r, v, weight, way);
     add_part (&g[h], row->y, p, begins, way);
     if (!way.all)
       continue;
+    slope = way.listed ? list_samples (r->slopes, samples, at->size)
+                       : slope_of (c, i + h * REALS, r, v, weight, p, way);
     add_spread (&g[h], c, i + h * REALS, row->y, r, v, widen_half (&flat, h),
-        weight, p, begins, way);
+        slope, begins, way);
     if (way.cut || way.weighted || way.raised || way.quad)
       g[h].raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }
