@@ -40,12 +40,15 @@ struct _GstImagingSharedResult {
   GValue *values[N_FIELDS];      /* (nullable): in @structure */
   More *more;                    /* [n_more]: in the order of the result */
   GstImagingResultsCache *cache; /* (nullable): while it is referred to */
+  GstImagingSharedResult *next;  /* (nullable): that is idle, too */
 };
 
 struct _GstImagingResultsCache {
   gint n_refs;
-  GQuark element;       /* its name, when it was used last */
-  GstAtomicQueue *idle; /* results */
+  GQuark element;               /* its name, when it was used last */
+  GMutex lock;                  /* of what follows */
+  GstImagingSharedResult *idle; /* (nullable): the first */
+  guint n_idle;
 };
 
 /* By numbers: each name that is looked up costs as much as setting the field.
@@ -290,11 +293,44 @@ update (GstImagingSharedResult *self, const Frame *f)
   return !r->more || gst_structure_foreach (r->more, update_more, &next);
 }
 
+/* Returns: (nullable) */
 static GstImagingSharedResult *
 take_idle (GstImagingResultsCache *cache)
 {
-  GstImagingSharedResult *self =
-      cache ? gst_atomic_queue_pop (cache->idle) : NULL;
+  GstImagingSharedResult *self;
+
+  g_mutex_lock (&cache->lock);
+  self = cache->idle;
+  if (self) {
+    cache->idle = self->next;
+    cache->n_idle--;
+  }
+  g_mutex_unlock (&cache->lock);
+  return self;
+}
+
+/* Returns: whether there was room */
+static gboolean
+give_idle (GstImagingResultsCache *cache, GstImagingSharedResult *self)
+{
+  gboolean has_room;
+
+  g_mutex_lock (&cache->lock);
+  has_room = cache->n_idle < MOST_IDLE;
+  if (has_room) {
+    self->next = cache->idle;
+    cache->idle = self;
+    cache->n_idle++;
+  }
+  g_mutex_unlock (&cache->lock);
+  return has_room;
+}
+
+/* @cache: (nullable) */
+static GstImagingSharedResult *
+take_or_make (GstImagingResultsCache *cache)
+{
+  GstImagingSharedResult *self = cache ? take_idle (cache) : NULL;
 
   if (!self)
     self = g_new0 (GstImagingSharedResult, 1);
@@ -310,7 +346,7 @@ GstImagingSharedResult *
 gst_imaging_shared_result_new (
     const GstImagingResult *result, GstBuffer *buffer)
 {
-  GstImagingSharedResult *self = take_idle (result->cache);
+  GstImagingSharedResult *self = take_or_make (result->cache);
   Frame frame = {.result = result,
       .pts = GST_BUFFER_PTS (buffer),
       .camera = gst_buffer_get_reference_timestamp_meta (buffer, NULL)};
@@ -361,15 +397,12 @@ gst_imaging_shared_result_unref (GstImagingSharedResult *self)
 
   if (!g_atomic_int_dec_and_test (&self->n_refs))
     return;
-  if (!cache || gst_atomic_queue_length (cache->idle) >= MOST_IDLE) {
+  /* the numbers go back to their pool at once */
+  g_value_set_boxed (self->values[DATA], NULL);
+  if (self->values[FLAGS])
+    g_value_set_boxed (self->values[FLAGS], NULL);
+  if (!cache || !give_idle (cache, self))
     free_shared (self);
-  } else {
-    /* the numbers go back to their pool at once */
-    g_value_set_boxed (self->values[DATA], NULL);
-    if (self->values[FLAGS])
-      g_value_set_boxed (self->values[FLAGS], NULL);
-    gst_atomic_queue_push (cache->idle, self);
-  }
   gst_imaging_results_cache_unref (cache);
 }
 
@@ -378,11 +411,10 @@ gst_imaging_shared_result_unref (GstImagingSharedResult *self)
 GstImagingResultsCache *
 gst_imaging_results_cache_new (void)
 {
-  GstImagingResultsCache *self = g_new (GstImagingResultsCache, 1);
+  GstImagingResultsCache *self = g_new0 (GstImagingResultsCache, 1);
 
   self->n_refs = 1;
-  self->element = 0;
-  self->idle = gst_atomic_queue_new (MOST_IDLE);
+  g_mutex_init (&self->lock);
   return self;
 }
 
@@ -404,8 +436,8 @@ gst_imaging_results_cache_unref (GstImagingResultsCache *self)
 
   if (!self || !g_atomic_int_dec_and_test (&self->n_refs))
     return;
-  while ((idle = gst_atomic_queue_pop (self->idle)))
+  while ((idle = take_idle (self)))
     free_shared (idle);
-  gst_atomic_queue_unref (self->idle);
+  g_mutex_clear (&self->lock);
   g_free (self);
 }
