@@ -75,6 +75,7 @@ struct _GstShReconstruct {
   guint n_sent; /* outputs of the caps that were sent; 0 before */
   GstBufferPool *pool;
   gboolean is_dark, has_overflowed; /* of the frame before */
+  gboolean is_clipped; /* reference commands are beyond the limits */
   GstImagingNumbering numbering;
   GstStructure *more; /* (nullable): @done as fields of results */
   Done done;          /* in the frame before */
@@ -146,6 +147,27 @@ prefers_cuda (GstElement *element, const GstVideoInfo *info)
   return prefers;
 }
 
+/* Once, as the settings that say so may be taken many times. */
+static void
+report_clipping (GstShReconstruct *self, const ImkShreconstructConfig *c)
+{
+  const gboolean was_clipped = self->is_clipped;
+
+  self->is_clipped = FALSE;
+  for (guint i = 0; i < c->n_commands && !self->is_clipped; i++) {
+    const gdouble flat = c->reference ? c->reference[i] : 0;
+
+    self->is_clipped = flat < c->minimum || flat > c->maximum;
+    if (self->is_clipped && !was_clipped)
+      GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+          ("Reference command %u is %g, beyond minimum or maximum, so the "
+           "nearer of the two takes its place. Set other limits or another "
+           "reference-location.",
+              i, flat),
+          (NULL));
+  }
+}
+
 /* Keeps the current kernel on failure. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -178,6 +200,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     self->coefficients =
         g_realloc_n (self->coefficients, self->n_modes, sizeof (gfloat));
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
+    report_clipping (self, &plan.config);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
   }
@@ -196,8 +219,10 @@ update_kernel (GstShReconstruct *self, ImkError *error)
 
   if (status == IMK_OK)
     status = imk_shreconstruct_update (self->kernel, &plan.config, error);
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
+    report_clipping (self, &plan.config);
+  }
   gst_sh_reconstruct_plan_clear (&plan);
   return status;
 }
@@ -459,7 +484,8 @@ restart_overflowed (GstShReconstruct *self, const Frame *f)
       !imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
 
   if (overflowed) {
-    imk_shreconstruct_reset (self->kernel);
+    if (!imk_shreconstruct_rest (self->kernel))
+      g_atomic_int_set (&self->wants_reset, TRUE);
     imk_shreconstruct_commands (self->kernel, self->commands);
     imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
   }
@@ -474,21 +500,36 @@ restart_overflowed (GstShReconstruct *self, const Frame *f)
   self->has_overflowed = overflowed;
 }
 
+/* Where the loop does not run, or is to begin anew, the mirror goes to the
+ * reference commands. Returns: whether it need not, or is there */
+static gboolean
+rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
+{
+  const gboolean wants_reset =
+      g_atomic_int_compare_and_exchange (&self->wants_reset, TRUE, FALSE);
+
+  if (!wants_reset && !f->is_calibrating && !self->is_idle &&
+      s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED)
+    return TRUE;
+  if (imk_shreconstruct_rest (self->kernel))
+    return TRUE;
+  if (wants_reset)
+    g_atomic_int_set (&self->wants_reset, TRUE);
+  return FALSE;
+}
+
 /* The commands in self->commands. */
 static ImkStatus
 control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
     ImkError *error)
 {
   ImkStatus status = IMK_OK;
-  gboolean wants_reset =
-      g_atomic_int_compare_and_exchange (&self->wants_reset, TRUE, FALSE);
+  gboolean can_begin;
 
   f->is_calibrating = gst_sh_reconstruct_calibration_is_on (self->calibration);
-  if (wants_reset || f->is_calibrating ||
-      s->loop == GST_SH_RECONSTRUCT_LOOP_OPEN)
-    imk_shreconstruct_reset (self->kernel);
-  f->is_closed = s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED && !s->freeze &&
-                 !f->is_calibrating && !self->is_idle;
+  can_begin = rest (self, f, s);
+  f->is_closed = can_begin && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
+                 !s->freeze && !f->is_calibrating && !self->is_idle;
   if (f->is_closed)
     status = process (self, f, error);
   else
@@ -497,9 +538,9 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
     restart_overflowed (self, f);
   else
     imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
-  if (f->is_calibrating)
+  if (f->is_calibrating && can_begin)
     status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
-  if (f->is_calibrating && status == IMK_OK)
+  if (f->is_calibrating && can_begin && status == IMK_OK)
     gst_sh_reconstruct_calibration_step (self->calibration, s, &f->slopes,
         self->n_cells, self->n_commands, self->commands);
   return status;
@@ -697,7 +738,7 @@ gst_sh_reconstruct_stop (GstElement *element)
   self->n_input = 0;
   gst_imaging_pool_clear (&self->pool);
   self->n_sent = 0;
-  self->is_dark = self->has_overflowed = FALSE;
+  self->is_dark = self->has_overflowed = self->is_clipped = FALSE;
   g_atomic_int_set (&self->wants_reset, FALSE);
 }
 

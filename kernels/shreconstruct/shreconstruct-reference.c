@@ -155,6 +155,14 @@ control (const ImkShreconstructConfig *c, const double *q, const double *u,
   return sum;
 }
 
+/* Returns: c0 within the limits */
+static double
+flat (const ImkShreconstructConfig *c, uint32_t k)
+{
+  return fmin (
+      fmax (c->reference ? c->reference[k] : 0, c->minimum), c->maximum);
+}
+
 /* Returns: @wanted within the limits */
 static double
 limit (
@@ -163,7 +171,7 @@ limit (
   double near = fmin (fmax (wanted, before - c->slew), before + c->slew);
 
   if (c->dead && c->dead[k])
-    return c->reference ? c->reference[k] : 0;
+    return fmin (fmax (flat (c, k), before - c->slew), before + c->slew);
   return fmin (fmax (near, c->minimum), c->maximum);
 }
 
@@ -182,7 +190,7 @@ follow (const ImkShreconstructConfig *c, const double *inverse, uint32_t k,
 static double
 command (const ImkShreconstructConfig *c, const double *q, uint32_t k)
 {
-  double sum = c->reference ? c->reference[k] : 0;
+  double sum = flat (c, k);
 
   if (!c->modes)
     return sum + q[k];
@@ -205,7 +213,8 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
       memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
       memset (s, 0, 2 * (size_t) c->n_cells * sizeof (*s));
       for (uint32_t k = 0; k < c->n_commands; k++)
-        before[k] = c->reference ? c->reference[k] : 0;
+        before[k] =
+            fmin (fmax (flat (c, k), before[k] - c->slew), before[k] + c->slew);
     }
     memcpy (commands, before, c->n_commands * sizeof (*commands));
     return;

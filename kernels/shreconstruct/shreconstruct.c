@@ -22,6 +22,7 @@ struct ImkShreconstruct {
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
   uint8_t *dead;
   float *modes; /* M, where its pseudo-inverse may be needed later; or NULL */
+  float *sent;  /* [n_commands]: the last ones that left */
 
   /* the state, in one block: page-locked for a device */
   uint8_t *block;
@@ -248,6 +249,12 @@ copy_floats (const float *values, size_t n)
   return copy;
 }
 
+static float
+within (const ImkShreconstructConfig *c, double command)
+{
+  return (float) fmin (fmax (command, c->minimum), c->maximum);
+}
+
 /* Offsets, reference commands, dead actuators and terms. */
 static void
 take_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
@@ -255,12 +262,11 @@ take_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
   size_t n_slopes = 2 * (size_t) c->n_cells;
 
   memset (s->offsets, 0, n_slopes * sizeof (float));
-  memset (s->reference, 0, c->n_commands * sizeof (float));
   memset (s->dead, 0, c->n_commands);
   if (c->offsets)
     memcpy (s->offsets, c->offsets, n_slopes * sizeof (float));
-  if (c->reference)
-    memcpy (s->reference, c->reference, c->n_commands * sizeof (float));
+  for (uint32_t k = 0; k < c->n_commands; k++)
+    s->reference[k] = within (c, c->reference ? c->reference[k] : 0);
   if (c->dead)
     memcpy (s->dead, c->dead, c->n_commands);
   fill_terms (s, c);
@@ -343,10 +349,12 @@ make_arrays (
 
   s->offsets = calloc (2 * (size_t) c->n_cells, sizeof (float));
   s->reference = calloc (c->n_commands, sizeof (float));
+  s->sent = calloc (c->n_commands, sizeof (float));
   s->dead = calloc (c->n_commands, 1);
   s->feedback = calloc (n_modes * TERMS, sizeof (double));
   s->forward = calloc (n_modes * TERMS, sizeof (double));
-  if (!s->offsets || !s->reference || !s->dead || !s->feedback || !s->forward)
+  if (!s->offsets || !s->reference || !s->sent || !s->dead || !s->feedback ||
+      !s->forward)
     return no_memory (error);
   take_controller (s, c);
   return make_state (s, error);
@@ -461,6 +469,17 @@ add_inverse (const ImkShreconstruct *s, float **inverse, ImkError *error)
   return make_inverse (&c, inverse, error);
 }
 
+/* What was sent under other limits is the last command within these. */
+static void
+continue_from (ImkShreconstruct *s, const float *sent)
+{
+  for (uint32_t k = 0; k < s->config.n_commands; k++) {
+    s->sent[k] = within (&s->config, sent[k]);
+    s->frame.is_new |= s->commands[k] != s->sent[k];
+    s->commands[k] = s->sent[k];
+  }
+}
+
 ImkStatus
 imk_shreconstruct_update (ImkShreconstruct *self,
     const ImkShreconstructConfig *given, ImkError *error)
@@ -495,6 +514,7 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   now->min_valid = c->min_valid;
   now->exclude_cells = c->exclude_cells;
   take_controller (self, c);
+  continue_from (self, self->sent);
   status = self->backend->update (self->backend_state, now, inverse, error);
   if (status == IMK_OK && inverse) {
     free (self->modes);
@@ -517,6 +537,7 @@ imk_shreconstruct_free (ImkShreconstruct *self)
     free (self->block);
   free (self->offsets);
   free (self->reference);
+  free (self->sent);
   free (self->dead);
   free (self->feedback);
   free (self->forward);
@@ -551,13 +572,17 @@ imk_shreconstruct_take_state (
   const ImkShreconstructConfig *c = &self->config, *before = &from->config;
   size_t past = (size_t) c->n_modes * TERMS * sizeof (double);
 
-  if (c->n_cells != before->n_cells || c->n_modes != before->n_modes ||
-      c->n_commands != before->n_commands || !from->block)
+  if (c->n_commands != before->n_commands)
     return false;
+  if (isfinite (c->slew))
+    continue_from (self, from->sent);
+  if (c->n_cells != before->n_cells || c->n_modes != before->n_modes ||
+      !from->block)
+    return false;
+  continue_from (self, from->sent);
   memcpy (self->q, from->q, past);
   memcpy (self->u, from->u, past);
   memcpy (self->slopes, from->slopes, 2 * c->n_cells * sizeof (float));
-  memcpy (self->commands, from->commands, c->n_commands * sizeof (float));
   self->frame.first = from->frame.first;
   self->frame.is_new = true;
   if (self->backend == from->backend && self->backend->take)
@@ -565,17 +590,54 @@ imk_shreconstruct_take_state (
   return true;
 }
 
+static void
+forget (ImkShreconstruct *s)
+{
+  const ImkShreconstructConfig *c = &s->config;
+  size_t past = (size_t) c->n_modes * TERMS * sizeof (double);
+
+  memset (s->q, 0, past);
+  memset (s->u, 0, past);
+  memset (s->slopes, 0, 2 * (size_t) c->n_cells * sizeof (float));
+  s->frame.is_new = true;
+}
+
 void
 imk_shreconstruct_reset (ImkShreconstruct *self)
 {
-  const ImkShreconstructConfig *c = &self->config;
-  size_t past = (size_t) c->n_modes * TERMS * sizeof (double);
+  size_t size = self->config.n_commands * sizeof (float);
 
-  memset (self->q, 0, past);
-  memset (self->u, 0, past);
-  memset (self->slopes, 0, 2 * (size_t) c->n_cells * sizeof (float));
-  memcpy (self->commands, self->reference, c->n_commands * sizeof (float));
-  self->frame.is_new = true;
+  forget (self);
+  memcpy (self->commands, self->reference, size);
+  memcpy (self->sent, self->reference, size);
+}
+
+/* Returns: the next command on the way to c0 */
+static float
+toward_reference (const ImkShreconstruct *s, uint32_t k)
+{
+  double slew = s->config.slew, before = s->sent[k];
+
+  return (float) fmin (fmax (s->reference[k], before - slew), before + slew);
+}
+
+bool
+imk_shreconstruct_rest (ImkShreconstruct *self)
+{
+  bool is_there = true;
+
+  if (!isfinite (self->config.slew)) {
+    imk_shreconstruct_reset (self);
+    return true;
+  }
+  forget (self);
+  for (uint32_t k = 0; k < self->config.n_commands; k++) {
+    float next = toward_reference (self, k);
+
+    is_there &= next == self->sent[k];
+    self->commands[k] = self->sent[k] = next;
+  }
+  return is_there;
 }
 
 /* --- a frame -------------------------------------------------------------- */
@@ -597,6 +659,45 @@ read_counts (const ImkShreconstruct *s)
   return r;
 }
 
+/* Whether no sum of the frame has become too large for a float32. */
+static bool
+is_sound (const ImkShreconstruct *s)
+{
+  const double *q = imk_shreconstruct_coefficients (s);
+
+  for (uint32_t m = 0; m < s->config.n_modes; m++)
+    if (!isfinite ((float) q[m]))
+      return false;
+  return s->loops->are_finite (s->commands, s->config.n_commands);
+}
+
+/* A backend sends a dead actuator to c0 at once, also where c0 is a new one. */
+static void
+lead_dead (ImkShreconstruct *s)
+{
+  for (uint32_t k = 0; s->config.dead && k < s->config.n_commands; k++)
+    if (s->dead[k]) {
+      float next = toward_reference (s, k);
+
+      s->frame.is_new |= s->commands[k] != next;
+      s->commands[k] = next;
+    }
+}
+
+/* With a slew limit, what overflows is not sent: it is the command before that
+ * the next one is near to. */
+static void
+take_commands (ImkShreconstruct *s)
+{
+  const bool has_slew = isfinite (s->config.slew);
+
+  if (has_slew && !is_sound (s))
+    return;
+  if (has_slew)
+    lead_dead (s);
+  memcpy (s->sent, s->commands, s->config.n_commands * sizeof (float));
+}
+
 /* The frame is through. */
 static void
 finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
@@ -605,9 +706,11 @@ finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
 
   s->frame.is_new = false;
   if (r.is_dark && s->config.dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
-    imk_shreconstruct_reset (s);
-  else if (!r.is_dark)
+    imk_shreconstruct_rest (s);
+  if (!r.is_dark) {
     s->frame.first = (s->frame.first + TERMS - 1) % TERMS;
+    take_commands (s);
+  }
   imk_shreconstruct_commands (s, commands);
   if (report)
     *report = r;
@@ -679,7 +782,7 @@ imk_shreconstruct_process_images (ImkShreconstruct *self,
 void
 imk_shreconstruct_commands (const ImkShreconstruct *self, float *commands)
 {
-  memcpy (commands, self->commands, self->config.n_commands * sizeof (float));
+  memcpy (commands, self->sent, self->config.n_commands * sizeof (float));
 }
 
 bool

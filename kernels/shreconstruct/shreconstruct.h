@@ -28,8 +28,9 @@ typedef enum ImkShreconstructInvalid {
 /* What the mirror does where too few cells are valid. */
 typedef enum ImkShreconstructDark {
   IMK_SHRECONSTRUCT_DARK_HOLD,      /* it stays as it is */
-  IMK_SHRECONSTRUCT_DARK_REFERENCE, /* it takes the reference commands; the
-                                     * controller begins anew */
+  IMK_SHRECONSTRUCT_DARK_REFERENCE, /* it takes the reference commands, in
+                                     * steps of the slew limit; the controller
+                                     * begins anew */
 } ImkShreconstructDark;
 
 /* How R is kept. Products add up in float32 in any case. */
@@ -54,10 +55,11 @@ typedef enum ImkShreconstructStorage {
  * @gain, @leak: the controller where @n_forward is 0: a_1 = 1 - leak, b_0 =
  *   gain; 0 to 10, and 0 to 1
  * @offsets: (nullable): [2 n_cells], subtracted from the slopes
- * @reference: (nullable): c0 [n_commands]; 0 without
+ * @reference: (nullable): c0 [n_commands]; 0 without. Counts within @minimum
+ *   and @maximum
  * @minimum, @maximum: of a command; minimum <= maximum, may be infinite
  * @slew: the most that a command changes from frame to frame, above 0, may be
- *   infinite
+ *   infinite. Limits that are set anew hold at once, also beyond @slew
  * @invalid, @dark: see the enumerations
  * @min_valid: share of valid cells below which @dark counts, 0 to 1
  * @n_threads: CPU threads, 0 for one a processor
@@ -142,12 +144,18 @@ IMK_API ImkStatus imk_shreconstruct_update (ImkShreconstruct *self,
     const ImkShreconstructConfig *config, ImkError *error);
 
 /* Takes over the state of @from, where it is of the same size: so that another
- * matrix does not make the mirror jump. Returns: whether it is */
+ * matrix does not make the mirror jump. With a slew limit the last commands of
+ * as many are taken over in any case. Returns: whether it is */
 IMK_API bool imk_shreconstruct_take_state (
     ImkShreconstruct *self, const ImkShreconstruct *from);
 
 /* Begins anew: no past, the commands are those of the reference. */
 IMK_API void imk_shreconstruct_reset (ImkShreconstruct *self);
+
+/* Begins anew, and brings the commands to those of the reference, by at most
+ * the slew limit. imk_shreconstruct_commands() tells them. Returns: whether
+ * the loop can run in this frame: FALSE if the commands are on their way */
+IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
 
 /**
  * imk_shreconstruct_process: (one frame, closed loop)

@@ -130,6 +130,51 @@ CHECK_TEST (test_settings_change_between_frames)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 7);
 }
 
+/* No more than 0.25 from frame to frame, whatever is asked for. */
+CHECK_TEST (test_each_step_keeps_the_slew_limit)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1 slew-limit=0.25", SLOPES);
+  const gdouble expected[] = {
+      0.25, 0.5, 0.75, 0.5, 0.25, 0.5, 0.25, 0, 0.25, 0.25, 0, 0, 0.25};
+  gboolean ok;
+
+  for (guint t = 0; t < G_N_ELEMENTS (expected); t++) {
+    if (t == 3)
+      gst_util_set_object_arg (G_OBJECT (h->element), "loop", "open");
+    if (t == 5)
+      gst_util_set_object_arg (G_OBJECT (h->element), "loop", "closed");
+    if (t == 6 || t == 10)
+      g_signal_emit_by_name (h->element, "reset");
+    if (t == 9)
+      g_object_set (h->element, "freeze", TRUE, NULL);
+    if (t == 12)
+      g_object_set (h->element, "freeze", FALSE, NULL);
+    fail_unless_equals_float (step (h, -9), expected[t]);
+  }
+  g_object_set (h->element, "calibration-poke", 0.125, NULL);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  fail_unless_equals_float (step (h, -9), 0);
+  fail_unless_equals_float (ABS (step (h, -9)), 0.125);
+}
+
+CHECK_TEST (test_reference_commands_are_clipped)
+{
+  g_autofree gchar *settings =
+      in_folder ("maximum=0.5 loop=open reference-location=$/tip.npy");
+  g_autoptr (CheckHarness) h = harness_new (settings, SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  fail_unless_equals_float (step (h, 0), 0.5);
+  g_object_set (h->element, "maximum", 2.0, NULL);
+  fail_unless_equals_float (step (h, 0), 1);
+  g_object_set (h->element, "maximum", 0.25, NULL);
+  fail_unless_equals_float (step (h, 0), 0.25);
+  check_warning (bus, LIBRARY, SETTINGS, "Reference command 0 is 1");
+  g_object_set (h->element, "gain", 0.25, NULL);
+  fail_unless_equals_float (step (h, 0), 0.25);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
 /* Also where a limit hides it from the commands, but not from the modes. */
 CHECK_TEST (test_no_overflow_stays_in_the_loop)
 {

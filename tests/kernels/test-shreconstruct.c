@@ -182,6 +182,70 @@ TEST_BACKENDS (test_slew_limits_each_step, "slew limits each step")
     check_near (step (self, -5, 0, good), 0.1 * t, "the command");
 }
 
+static double
+first_command (const ImkShreconstruct *self)
+{
+  float commands[N_COMMANDS];
+
+  imk_shreconstruct_commands (self, commands);
+  return commands[0];
+}
+
+TEST_BACKENDS (test_slew_limits_the_way_back, "slew limits the way back")
+{
+  static const uint8_t dark[] = {1, 1};
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  on = backend;
+  c.slew = 0.25;
+  c.min_valid = 0.5;
+  c.dark = IMK_SHRECONSTRUCT_DARK_REFERENCE;
+  self = make (&c);
+  for (int t = 0; t < 4; t++)
+    step (self, -5, 0, good);
+  check_near (step (self, -5, 0, dark), 0.75, "the command without light");
+  check_near (step (self, -5, 0, good), 1, "the command with light");
+  for (int t = 3; t >= 0; t--) {
+    test_check (!imk_shreconstruct_rest (self), "it is there too early");
+    check_near (first_command (self), 0.25 * t, "the command on its way");
+  }
+  test_check (imk_shreconstruct_rest (self), "it is not there");
+  for (int t = 0; t < 2; t++)
+    step (self, -5, 0, good);
+  check_near (step (self, -3e38, 0, good), 0.75, "a large step");
+  step (self, -3e38, 0, good);
+  check_near (step (self, -3e38, 0, good), 1.25, "what comes before it");
+}
+
+TEST_BACKENDS (test_limits_hold_for_the_reference, "limits hold for c0, too")
+{
+  static const uint8_t dark[] = {1, 1}, dead[] = {1, 0};
+  const float reference[] = {5, -5}, near[] = {3, 0};
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  on = backend;
+  c.reference = reference;
+  c.dead = dead;
+  c.maximum = 1;
+  c.min_valid = 0.5;
+  self = make (&c);
+  check_near (first_command (self), 1, "the first command");
+  check_near (step (self, 0, 0, good), 1, "the dead actuator");
+  check_near (step (self, 0, 0, dark), 1, "the command without light");
+  c.maximum = 0.5;
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
+  check_near (first_command (self), 0.5, "the command that was held");
+  c.reference = near;
+  c.maximum = 9;
+  c.slew = 1;
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
+  check_near (step (self, 0, 0, good), 1.5, "the dead actuator on its way");
+  check_near (step (self, 0, 0, good), 2.5, "the next step");
+  check_near (step (self, 0, 0, good), 3, "the new c0");
+}
+
 TEST_BACKENDS (test_invalid_cells, "invalid cells are zero or held")
 {
   const uint8_t second_dark[] = {0, 1};
