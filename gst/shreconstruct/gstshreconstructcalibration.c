@@ -18,6 +18,7 @@ struct _GstShReconstructCalibration {
   /* of the streaming thread */
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
+  gdouble running_poke;
 };
 
 GstShReconstructCalibration *
@@ -158,66 +159,99 @@ gst_sh_reconstruct_calibration_abandon (
   post (self, "abandoned", why, NULL);
 }
 
-/* A mirror is not sent beyond its limits, also for a poke. */
+/* A mirror is not sent beyond its limits, also for a poke. They may change
+ * during a calibration. */
 static ImkStatus
-check_pokes (const GstShReconstructSettings *s, const gfloat *flat, guint n,
-    ImkError *error)
+check_pokes (const GstShReconstructSettings *s, gdouble poke,
+    const gfloat *flat, guint n, ImkError *error)
 {
+  if (s->slew > 0 && 2 * poke > s->slew)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "From a poke of %g to one of %g is a step beyond slew-limit, which is "
+        "%g. Set calibration-poke to half of it at most.",
+        poke, -poke, s->slew);
   for (guint i = 0; i < n; i++)
-    if (flat[i] - s->calibration_poke < s->minimum ||
-        flat[i] + s->calibration_poke > s->maximum)
+    if (flat[i] - poke < s->minimum || flat[i] + poke > s->maximum)
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "A poke of %g about command %u, which is %g, goes beyond minimum or "
           "maximum. Set a smaller calibration-poke.",
-          s->calibration_poke, i, (gdouble) flat[i]);
+          poke, i, (gdouble) flat[i]);
   return IMK_OK;
 }
 
 static ImkStatus
 begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
-    guint n_cells, guint n_commands, const gfloat *flat, ImkError *error)
+    guint n_cells, guint n_commands, ImkError *error)
 {
   g_autofree guint8 *dead = g_new0 (guint8, n_commands);
   ImkShcalibrationConfig c;
-  ImkStatus status = check_pokes (s, flat, n_commands, error);
 
-  if (status != IMK_OK)
-    return status;
   imk_shcalibration_config_init (&c);
   for (guint i = 0; s->dead && i < s->dead->n; i++)
     dead[(guint) s->dead->values[i]] = TRUE; /* the plan has checked them */
   c.n_cells = self->running_cells = n_cells;
   c.n_commands = self->running_commands = n_commands;
   c.method = s->calibration_method;
-  c.poke = s->calibration_poke;
+  c.poke = self->running_poke = s->calibration_poke;
   c.n_repeats = s->calibration_repeats;
   c.n_frames = s->calibration_frames;
   c.dead = dead;
   return imk_shcalibration_new (&c, &self->kernel, error);
 }
 
+/* Under the lock. Takes the result where it has any. */
+static void
+take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report)
+{
+  const gsize n = 2 * (gsize) self->running_cells * self->running_commands;
+  g_autofree gfloat *interaction = g_new (gfloat, n);
+  g_autofree gfloat *noise = g_new (gfloat, n);
+
+  imk_shcalibration_result (self->kernel, interaction, noise, report);
+  if (report->n_unseen == self->running_cells)
+    return;
+  g_free (self->interaction);
+  g_free (self->noise);
+  self->interaction = g_steal_pointer (&interaction);
+  self->noise = g_steal_pointer (&noise);
+  self->n_cells = self->running_cells;
+  self->n_commands = self->running_commands;
+}
+
+/* Dark cells are expected; these are not. */
+static void
+warn_of_lost (
+    GstShReconstructCalibration *self, const ImkShcalibrationReport *report)
+{
+  if (report->n_lost > 0)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("%u cells were valid in most frames of the calibration, but not in "
+         "enough of them, so elements of theirs are 0. Set more "
+         "calibration-repeats, or bring more light to the sensor.",
+            report->n_lost),
+        (NULL));
+}
+
 static void
 finish (GstShReconstructCalibration *self)
 {
-  const gsize n = 2 * (gsize) self->running_cells * self->running_commands;
   ImkShcalibrationReport report;
   GError *error = NULL;
 
   g_mutex_lock (&self->lock);
-  g_free (self->interaction);
-  g_free (self->noise);
-  self->interaction = g_new (gfloat, n);
-  self->noise = g_new (gfloat, n);
-  self->n_cells = self->running_cells;
-  self->n_commands = self->running_commands;
-  imk_shcalibration_result (
-      self->kernel, self->interaction, self->noise, &report);
-  if (self->location)
+  take_result (self, &report);
+  if (self->location && report.n_unseen < self->running_cells)
     save (self, self->location, &error);
   g_mutex_unlock (&self->lock);
+  if (report.n_unseen == self->running_cells) {
+    fail (self, "No cell was valid in enough frames. Bring more light to the "
+                "sensor, or set more calibration-repeats.");
+    return;
+  }
   end (self);
   post (self, error ? "failed" : "done",
       error ? error->message : "The interaction matrix is complete.", &report);
+  warn_of_lost (self, &report);
   g_clear_error (&error);
 }
 
@@ -229,14 +263,18 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
   g_autofree gfloat *pokes = g_new (gfloat, n_commands);
   ImkError error;
 
-  if (!self->kernel &&
-      begin (self, s, n_cells, n_commands, commands, &error) != IMK_OK) {
+  if (!self->kernel && begin (self, s, n_cells, n_commands, &error) != IMK_OK) {
     fail (self, error.message);
     return FALSE;
   }
   if (self->running_cells != n_cells || self->running_commands != n_commands) {
     gst_sh_reconstruct_calibration_abandon (
         self, "The sensor or the mirror is another one.");
+    return FALSE;
+  }
+  if (check_pokes (s, self->running_poke, commands, n_commands, &error) !=
+      IMK_OK) {
+    fail (self, error.message);
     return FALSE;
   }
   switch (imk_shcalibration_process (

@@ -462,18 +462,20 @@ CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
   }
 }
 
-/* A mirror and a sensor that answer in the next frame. Returns: the state that
- * the message tells */
-static gchar *
-calibrate (GstHarness *h, GstBus *bus, gdouble answer, guint n_frames)
+/* A mirror and a sensor that answer in the next frame.
+ * @n_dark: cells that are invalid once the latency is known
+ * Returns: (transfer full): the message of the end */
+static GstMessage *
+calibrate (
+    GstHarness *h, GstBus *bus, gdouble answer, guint n_frames, guint n_dark)
 {
   gfloat commands[N_COMMANDS] = {0};
-  g_autoptr (GstMessage) message = NULL;
-  gchar *state;
 
   for (guint t = 0; t < n_frames; t++) {
     const gfloat x = (gfloat) answer * commands[0], y = -commands[1];
-    const gfloat slopes[] = {x + 1, 3 * x, y, y};
+    const gfloat dark = t > 280 ? NAN : 0;
+    const gfloat slopes[] = {
+        x + 1 + (n_dark > 1 ? dark : 0), 3 * x + (n_dark > 0 ? dark : 0), y, y};
     g_autoptr (GstBuffer) out = NULL;
 
     check_push (
@@ -483,10 +485,13 @@ calibrate (GstHarness *h, GstBus *bus, gdouble answer, guint n_frames)
   }
   if (n_frames == 20)
     fail_unless (gst_harness_push_event (h, gst_event_new_eos ()));
-  message = check_element_message (bus, "shreconstruct-calibration");
-  state = g_strdup (
-      gst_structure_get_string (gst_message_get_structure (message), "state"));
-  return state;
+  return check_element_message (bus, "shreconstruct-calibration");
+}
+
+static const gchar *
+told_by (GstMessage *message, const gchar *field)
+{
+  return gst_structure_get_string (gst_message_get_structure (message), field);
 }
 
 static const struct {
@@ -507,7 +512,7 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
   g_autofree gchar *path = check_path_of ("measured.npy");
   g_autofree gchar *again = check_path_of ("again.npy");
   g_autofree gchar *noise = check_path_of ("again-noise.npy");
-  g_autofree gchar *state = NULL;
+  g_autoptr (GstMessage) message = NULL;
   g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
   g_autoptr (CheckHarness) h =
       gst_harness_new_with_element (element, "sink", "src");
@@ -520,9 +525,9 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
   fail_unless (ok);
   g_signal_emit_by_name (element, "calibrate", path, &ok);
   fail_unless (!ok);
-  state = calibrate (
-      h, bus, calibrations[__i__].answer, calibrations[__i__].n_frames);
-  fail_unless_equals_string (state, expected_state);
+  message = calibrate (
+      h, bus, calibrations[__i__].answer, calibrations[__i__].n_frames, 0);
+  fail_unless_equals_string (told_by (message, "state"), expected_state);
   fail_unless (g_file_test (path, G_FILE_TEST_EXISTS) == is_done);
   g_signal_emit_by_name (element, "save-interaction", again, &ok);
   fail_unless (ok == is_done);
@@ -535,16 +540,38 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
   }
 }
 
-CHECK_TEST (test_pokes_stay_within_the_limits)
+static const struct {
+  const gchar *settings, *words;
+} pokes[] = {{"maximum=0.05", "command 0"}, {"slew-limit=0.15", "slew-limit"}};
+
+CHECK_LOOP_TEST (test_pokes_stay_within_the_limits, G_N_ELEMENTS (pokes))
 {
-  g_autoptr (CheckHarness) h = harness_new ("maximum=0.05", SLOPES);
+  g_autoptr (CheckHarness) h = harness_new (pokes[__i__].settings, SLOPES);
   g_autoptr (CheckBus) bus = check_watch (h->element);
-  g_autofree gchar *state = NULL;
+  g_autoptr (GstMessage) message = NULL;
   gboolean ok;
 
   g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
-  state = calibrate (h, bus, 1, 1);
-  fail_unless_equals_string (state, "failed");
+  message = calibrate (h, bus, 1, 1, 0);
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), pokes[__i__].words) != NULL);
+}
+
+/* One cell, or all. */
+CHECK_LOOP_TEST (test_cells_that_are_lost_are_told, 2)
+{
+  g_autoptr (CheckHarness) h =
+      harness_new ("calibration-method=hadamard", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  message = calibrate (h, bus, 1, 400, 1 + __i__);
+  fail_unless_equals_string (
+      told_by (message, "state"), __i__ == 0 ? "done" : "failed");
+  if (__i__ == 0)
+    check_warning (bus, STREAM, FAILED, "1 cells were valid");
 }
 
 /* --- the device ----------------------------------------------------------- */
@@ -786,7 +813,7 @@ CHECK_TEST (test_cells_leave_the_fit_on_the_cpu)
 
 CHECK_TEST (test_a_device_is_calibrated)
 {
-  g_autofree gchar *state = NULL;
+  g_autoptr (GstMessage) message = NULL;
   g_autoptr (GstElement) element = NULL;
   g_autoptr (CheckHarness) h = NULL;
   g_autoptr (CheckBus) bus = NULL;
@@ -800,8 +827,8 @@ CHECK_TEST (test_a_device_is_calibrated)
   bus = check_watch (h->element);
   g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
   fail_unless (ok);
-  state = calibrate (h, bus, 2, 400);
-  fail_unless_equals_string (state, "done");
+  message = calibrate (h, bus, 2, 400, 0);
+  fail_unless_equals_string (told_by (message, "state"), "done");
 }
 
 /* --- shcentroid and shreconstruct on one device --------------------------- */

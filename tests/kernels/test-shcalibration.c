@@ -62,8 +62,11 @@ typedef struct Result {
   ImkShcalibrationState state;
 } Result;
 
+/* @flags: (nullable): [N_CELLS], of all frames
+ * @dropouts: share of frames in which a cell is invalid besides */
 static Result
-calibrate (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags)
+calibrate_with (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags,
+    double dropouts)
 {
   ImkShcalibration *self = NULL;
   Result result;
@@ -72,9 +75,12 @@ calibrate (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags)
   test_ok (imk_shcalibration_new (c, &self, test_new_error ()));
   do {
     float slopes[N_SLOPES], pokes[N_COMMANDS];
+    uint8_t now[N_CELLS];
 
     see (b, slopes);
-    result.state = imk_shcalibration_process (self, slopes, flags, pokes);
+    for (int i = 0; i < N_CELLS; i++)
+      now[i] = (flags && flags[i]) || fabs (draw (b)) < dropouts * 1.25;
+    result.state = imk_shcalibration_process (self, slopes, now, pokes);
     memmove (b->past[1], b->past[0], sizeof (b->past) - sizeof (b->past[0]));
     memcpy (b->past[0], pokes, sizeof (pokes));
     for (int k = 0; k < N_COMMANDS; k++)
@@ -88,6 +94,12 @@ calibrate (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags)
         self, result.interaction, result.noise, &result.report);
   imk_shcalibration_free (self);
   return result;
+}
+
+static Result
+calibrate (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags)
+{
+  return calibrate_with (b, c, flags, 0);
 }
 
 static ImkShcalibrationConfig
@@ -189,10 +201,57 @@ TEST (test_dark_cells_and_dead_actuators, "dark cells and dead actuators")
         test_check (fabsf (r.interaction[at] - expected) < 5e-5f,
             "slope %d of command %d is %g and should be %g", i, k,
             (double) r.interaction[at], (double) expected);
-        test_check (k == 1 || is_dark == !isfinite (r.noise[at]),
+        test_check ((k == 1 || is_dark) == !isfinite (r.noise[at]),
             "the noise of slope %d, command %d is %g", i, k,
             (double) r.noise[at]);
       }
+  }
+}
+
+/* Without noise: what is invalid has no part in what is found. */
+TEST (test_cells_that_drop_out_are_measured, "cells that drop out are measured")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t n_frames = 1; n_frames <= 3; n_frames += 2) {
+      ImkShcalibrationConfig c = config_of (method);
+      Bench b;
+      Result r;
+
+      c.n_repeats = 12;
+      c.n_frames = n_frames;
+      bench_init (&b, 0, whole, 2);
+      b.aberration = 0;
+      r = calibrate_with (&b, &c, NULL, 0.05);
+      test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+      test_check (r.report.n_unseen == 0, "method %d: %u cells unseen", method,
+          r.report.n_unseen);
+      for (int i = 0; i < N_SLOPES * N_COMMANDS; i++)
+        test_check (fabsf (r.interaction[i] - b.truth[i]) < 5e-5f &&
+                        isfinite (r.noise[i]),
+            "method %d: element %d is %g and should be %g, error %g", method, i,
+            (double) r.interaction[i], (double) b.truth[i],
+            (double) r.noise[i]);
+    }
+}
+
+/* Cells that are valid in most frames, but never in one pattern, or in too few
+ * frames of each period. */
+TEST (test_cells_that_are_lost_are_told, "cells that are lost are told")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++) {
+    const uint8_t flags[N_CELLS] = {1};
+    ImkShcalibrationConfig c = config_of (method);
+    Bench b;
+    Result r;
+
+    c.n_repeats = 2;
+    bench_init (&b, 0, whole, 2);
+    b.aberration = 0;
+    r = calibrate_with (&b, &c, flags, 0.4);
+    test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+    test_check (r.report.n_lost > 0 && r.report.n_lost < r.report.n_unseen,
+        "method %d: %u of %u unseen cells are lost", method, r.report.n_lost,
+        r.report.n_unseen);
   }
 }
 

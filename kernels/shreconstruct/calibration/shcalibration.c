@@ -12,6 +12,7 @@ enum {
   MAX_LAG = IMK_SHCALIBRATION_MAX_LATENCY,
   PERIOD = 255, /* of the sequence */
   GROUP = 32,   /* commands with a frequency each */
+  GAPS = 32,    /* frames of a group in which a cell can be invalid */
 };
 
 /* A lag counts that has this part of the strongest response. */
@@ -19,6 +20,8 @@ enum {
 /* The strongest lag has this many times the power of a usual one, which has
  * noise alone. */
 #define LEAST_CONTRAST 10
+/* With less of it the frames that are there do not tell a missing one. */
+#define LEAST_PIVOT 1e-3
 
 static const double two_pi = 6.283185307179586;
 
@@ -33,8 +36,10 @@ struct ImkShcalibration {
   uint32_t n_slopes, n_live, *live; /* commands that are poked */
   ImkShcalibrationState state;
   uint32_t n_frames; /* so far */
-  Spread *spread;    /* [n_live][n_slopes] */
+  Spread *spread;    /* [n_live][n_slopes]; HADAMARD: [order], of the patterns,
+                      * and of the commands at the end */
   uint8_t *valid;    /* [n_cells], of the frame */
+  uint32_t *n_valid; /* [n_cells]: frames */
 
   /* the latency */
   int8_t sequence[PERIOD];
@@ -49,8 +54,9 @@ struct ImkShcalibration {
   double *sum;               /* [n_slopes]: of the frames of a poke */
   uint32_t *n_seen;          /* [n_cells]: such frames */
   double *before;   /* [n_slopes]: mean of the first of a pair, or NaN */
-  double *estimate; /* [order or 2 GROUP][n_slopes]: of this repeat */
-  uint8_t *is_bad;  /* [n_cells]: left out of it */
+  double *estimate; /* [order or 2 GROUP][n_slopes] */
+  uint32_t *n_gaps; /* [n_cells]: invalid frames of a group */
+  uint32_t *gaps;   /* [n_cells][GAPS]: which */
 };
 
 void
@@ -122,7 +128,7 @@ static bool
 make_arrays (ImkShcalibration *s)
 {
   const ImkShcalibrationConfig *c = &s->config;
-  size_t n = s->n_slopes, n_rows = 2 * GROUP;
+  size_t n = s->n_slopes, n_rows = 2 * GROUP, n_spreads;
 
   s->live = malloc (c->n_commands * sizeof (*s->live));
   if (!s->live)
@@ -134,8 +140,10 @@ make_arrays (ImkShcalibration *s)
     s->order *= 2;
   if (c->method == IMK_SHCALIBRATION_HADAMARD)
     n_rows = s->order;
-  s->spread = calloc (s->n_live * n, sizeof (*s->spread));
+  n_spreads = c->method == IMK_SHCALIBRATION_HADAMARD ? s->order : s->n_live;
+  s->spread = calloc (n_spreads * n, sizeof (*s->spread));
   s->valid = malloc (c->n_cells);
+  s->n_valid = calloc (c->n_cells, sizeof (*s->n_valid));
   s->pattern = malloc (s->n_live);
   s->responses = calloc ((MAX_LAG + 1) * n, sizeof (double));
   s->mean = calloc (n, sizeof (double));
@@ -143,9 +151,11 @@ make_arrays (ImkShcalibration *s)
   s->n_seen = calloc (c->n_cells, sizeof (*s->n_seen));
   s->before = malloc (n * sizeof (double));
   s->estimate = calloc (n_rows * n, sizeof (double));
-  s->is_bad = calloc (c->n_cells, 1);
-  return s->spread && s->valid && s->pattern && s->responses && s->mean &&
-         s->sum && s->n_seen && s->before && s->estimate && s->is_bad;
+  s->n_gaps = calloc (c->n_cells, sizeof (*s->n_gaps));
+  s->gaps = malloc ((size_t) GAPS * c->n_cells * sizeof (*s->gaps));
+  return s->spread && s->valid && s->n_valid && s->pattern && s->responses &&
+         s->mean && s->sum && s->n_seen && s->before && s->estimate &&
+         s->n_gaps && s->gaps;
 }
 
 ImkStatus
@@ -188,6 +198,7 @@ imk_shcalibration_free (ImkShcalibration *self)
   free (self->live);
   free (self->spread);
   free (self->valid);
+  free (self->n_valid);
   free (self->pattern);
   free (self->responses);
   free (self->mean);
@@ -195,7 +206,8 @@ imk_shcalibration_free (ImkShcalibration *self)
   free (self->n_seen);
   free (self->before);
   free (self->estimate);
-  free (self->is_bad);
+  free (self->n_gaps);
+  free (self->gaps);
   free (self);
 }
 
@@ -357,41 +369,20 @@ hadamard (uint32_t row, uint32_t column)
   return sign;
 }
 
-/* Half the difference of a pair of pokes, for a poke of 1. HADAMARD keeps them
- * for the end of the repeat: a sum for each command would take longer than a
- * frame lasts. */
+/* Half the difference of a pair of pokes, for a poke of 1: of a command, or of
+ * a pattern of HADAMARD. */
 static void
 end_pair (ImkShcalibration *s, uint32_t row, double sign)
 {
-  double *kept = s->estimate + (size_t) row * s->n_slopes;
-
   for (uint32_t i = 0; i < s->n_slopes; i++) {
     uint32_t n = s->n_seen[i % s->config.n_cells];
     double now = n ? s->sum[i] / n : NAN;
     double value = sign * (s->before[i] - now) / (2 * s->config.poke);
 
-    if (s->config.method != IMK_SHCALIBRATION_HADAMARD) {
-      if (isfinite (value))
-        add_estimate (s, row, i, value);
-    } else if (isfinite (value)) {
-      kept[i] = value / s->order;
-    } else {
-      s->is_bad[i % s->config.n_cells] = true;
-    }
+    if (isfinite (value))
+      add_estimate (s, row, i, value);
   }
   end_poke (s, s->before);
-}
-
-/* Ends a repeat, or a group of it: @rows: [n][n_slopes]: of the commands from
- * @first on. */
-static void
-end_repeat (ImkShcalibration *s, const double *rows, uint32_t first, uint32_t n)
-{
-  for (uint32_t k = 0; k < n; k++)
-    for (uint32_t i = 0; i < s->n_slopes; i++)
-      if (!s->is_bad[i % s->config.n_cells])
-        add_estimate (s, first + k, i, rows[(size_t) k * s->n_slopes + i]);
-  memset (s->is_bad, 0, s->config.n_cells);
 }
 
 /* @a, @b: become their sum and their difference */
@@ -406,8 +397,8 @@ add_and_subtract (double *a, double *b, uint32_t n)
   }
 }
 
-/* The fast Walsh-Hadamard transform of the rows: what was kept of pairs becomes
- * the responses of commands (Pratt, Kane and Andrews 1969, Proc. IEEE 57, 58),
+/* The fast Walsh-Hadamard transform of the rows: means of patterns become the
+ * responses of commands (Pratt, Kane and Andrews 1969, Proc. IEEE 57, 58),
  * some slopes at a time, which the cache holds in all rows. */
 static void
 transform (ImkShcalibration *s)
@@ -423,6 +414,56 @@ transform (ImkShcalibration *s)
           add_and_subtract (s->estimate + (size_t) row * s->n_slopes + i,
               s->estimate + (size_t) (row + half) * s->n_slopes + i, n);
   }
+}
+
+/* @variance: (out): [n_slopes]: of each sum over the means of the patterns, NaN
+ *   where no pattern has a spread, infinite for a cell that one does not have
+ */
+static void
+add_variances (ImkShcalibration *s, double *variance)
+{
+  double *squares = s->sum, *n_free = s->mean; /* not needed any more */
+  const size_t n = s->n_slopes;
+
+  memset (squares, 0, n * sizeof (double));
+  memset (n_free, 0, n * sizeof (double));
+  memset (variance, 0, n * sizeof (double));
+  for (uint32_t row = 0; row < s->order; row++)
+    for (size_t i = 0; i < n; i++) {
+      const Spread *of = s->spread + row * n + i;
+
+      squares[i] += of->squares;
+      n_free[i] += of->n ? of->n - 1 : 0;
+      variance[i] += 1.0 / of->n;
+    }
+  for (size_t i = 0; i < n; i++)
+    if (isfinite (variance[i]))
+      variance[i] *= squares[i] / n_free[i];
+}
+
+/* From patterns to commands. All patterns have one noise, so that one which was
+ * seen once is of use, and has an error. */
+static void
+end_patterns (ImkShcalibration *s)
+{
+  const double order = s->order;
+  double *variance = s->before;
+
+  add_variances (s, variance);
+  for (size_t i = 0; i < (size_t) s->order * s->n_slopes; i++)
+    s->estimate[i] = s->spread[i].mean / order;
+  transform (s);
+  for (uint32_t k = 0; k < s->n_live; k++)
+    for (uint32_t i = 0; i < s->n_slopes; i++) {
+      Spread *to = s->spread + (size_t) k * s->n_slopes + i;
+
+      *to = (Spread){0};
+      if (isinf (variance[i]))
+        continue;
+      to->mean = s->estimate[(size_t) (k + 1) * s->n_slopes + i];
+      to->n = isnan (variance[i]) ? 1 : 2; /* of 2, the error is this: */
+      to->squares = isnan (variance[i]) ? 0 : 2 * variance[i] / order / order;
+    }
 }
 
 /* --- pokes one after the other -------------------------------------------- */
@@ -468,26 +509,126 @@ follow_pairs (ImkShcalibration *s, const float *slopes, float *pokes)
       end_poke (s, s->before);
     else if (seen % hold + 1 == s->config.n_frames)
       end_pair (s, poke / 2, sign_of (repeat, 0));
-    if (seen % hold + 1 == s->config.n_frames && poke + 1 == n_pokes) {
+    if (seen % hold + 1 == s->config.n_frames && poke + 1 == n_pokes)
       s->repeat = repeat + 1;
-      if (s->config.method == IMK_SHCALIBRATION_HADAMARD) {
-        transform (s);
-        end_repeat (s, s->estimate + s->n_slopes, 0, s->n_live);
-      }
-    }
   }
-  if (s->repeat == s->config.n_repeats)
+  if (s->repeat == s->config.n_repeats) {
+    if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
+      end_patterns (s);
     s->state = IMK_SHCALIBRATION_DONE;
-  else if (sent < n_pokes * s->config.n_repeats)
+  } else if (sent < n_pokes * s->config.n_repeats)
     set_pokes (s, sent / n_pokes, sent % n_pokes, pokes);
 }
 
 /* --- pokes of a frequency each -------------------------------------------- */
 
+/* What a fit of a mean and @n waves makes in one frame of a slope of 1 that is
+ * @distance frames away: the kernel of Dirichlet. */
+static double
+share_of (uint32_t n, uint32_t period, int64_t distance)
+{
+  double half = two_pi * (double) distance / period / 2;
+
+  return (distance ? sin ((2 * n + 1) * half) / sin (half) : 2 * n + 1) /
+         period;
+}
+
+/* Returns: what the fit of all other frames has in frame @t */
+static double
+fit_at (const ImkShcalibration *s, uint32_t i, uint32_t n, uint32_t period,
+    uint32_t t)
+{
+  double sum = s->sum[i];
+
+  for (uint32_t k = 0; k < n; k++) {
+    double phase = two_pi * ((uint64_t) (k + 1) * t % period) / period;
+    const double *cosines = s->estimate + (size_t) k * s->n_slopes;
+    const double *sines = s->estimate + ((size_t) GROUP + k) * s->n_slopes;
+
+    sum += 2 * (cos (phase) * cosines[i] + sin (phase) * sines[i]);
+  }
+  return sum / period;
+}
+
+static void
+add_at (ImkShcalibration *s, uint32_t i, uint32_t n, uint32_t period,
+    uint32_t t, double slope)
+{
+  for (uint32_t k = 0; k < n; k++) {
+    double phase = two_pi * ((uint64_t) (k + 1) * t % period) / period;
+
+    s->estimate[(size_t) k * s->n_slopes + i] += cos (phase) * slope;
+    s->estimate[((size_t) GROUP + k) * s->n_slopes + i] += sin (phase) * slope;
+  }
+}
+
+/* Gauss and Jordan: @rows [n] [n unknowns and 2 right sides].
+ * Returns: whether the matrix, which is positive, is not near to a singular
+ * one */
+static bool
+solve (double rows[GAPS][GAPS + 2], uint32_t n)
+{
+  for (uint32_t p = 0; p < n; p++) {
+    if (!(rows[p][p] > LEAST_PIVOT))
+      return false;
+    for (uint32_t r = 0; r < n; r++) {
+      double factor = rows[r][p] / rows[p][p];
+
+      for (uint32_t c = p; r != p && c < n + 2; c++)
+        rows[r][c] -= factor * rows[p][c];
+    }
+  }
+  return true;
+}
+
+/* The slopes of frames in which the cell was invalid are those that the
+ * least-squares fit of the others has there. Returns: whether they tell them */
+static bool
+fill_gaps (ImkShcalibration *s, uint32_t cell, uint32_t n, uint32_t period)
+{
+  const uint32_t n_gaps = s->n_gaps[cell], n_cells = s->config.n_cells;
+  const uint32_t *gaps = s->gaps + (size_t) cell * GAPS;
+  double rows[GAPS][GAPS + 2];
+
+  if (n_gaps > GAPS || n_gaps > period / 4)
+    return false;
+  for (uint32_t r = 0; r < n_gaps; r++) {
+    for (uint32_t c = 0; c < n_gaps; c++)
+      rows[r][c] = (r == c) - share_of (n, period, (int64_t) gaps[r] - gaps[c]);
+    rows[r][n_gaps] = fit_at (s, cell, n, period, gaps[r]);
+    rows[r][n_gaps + 1] = fit_at (s, n_cells + cell, n, period, gaps[r]);
+  }
+  if (!solve (rows, n_gaps))
+    return false;
+  for (uint32_t r = 0; r < n_gaps; r++) {
+    add_at (s, cell, n, period, gaps[r], rows[r][n_gaps] / rows[r][r]);
+    add_at (s, n_cells + cell, n, period, gaps[r],
+        rows[r][n_gaps + 1] / rows[r][r]);
+  }
+  return true;
+}
+
+/* Of the commands from @first on, for the cells that have them. */
+static void
+add_group (ImkShcalibration *s, uint32_t first, uint32_t n)
+{
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 0; i < s->n_slopes; i++)
+      if (!s->n_gaps[i % s->config.n_cells])
+        add_estimate (
+            s, first + k, i, s->estimate[(size_t) k * s->n_slopes + i]);
+  memset (s->estimate, 0, (size_t) 2 * GROUP * s->n_slopes * sizeof (double));
+  memset (s->sum, 0, s->n_slopes * sizeof (double));
+  memset (s->n_gaps, 0, s->config.n_cells * sizeof (*s->n_gaps));
+}
+
 /* @estimate: sums with cosines and sines become elements. */
 static void
 end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
 {
+  for (uint32_t i = 0; i < s->config.n_cells; i++)
+    if (s->n_gaps[i] && fill_gaps (s, i, n, period))
+      s->n_gaps[i] = 0;
   for (uint32_t k = 0; k < n; k++) {
     double omega = two_pi * (k + 1) / period, re = 0, im = 0, power;
     double *cosines = s->estimate + (size_t) k * s->n_slopes;
@@ -502,8 +643,18 @@ end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
     for (uint32_t i = 0; i < s->n_slopes; i++)
       cosines[i] = (re * sines[i] + im * cosines[i]) / power;
   }
-  end_repeat (s, s->estimate, first, n);
-  memset (s->estimate, 0, (size_t) 2 * GROUP * s->n_slopes * sizeof (double));
+  add_group (s, first, n);
+}
+
+static void
+note_gaps (ImkShcalibration *s, uint32_t t)
+{
+  for (uint32_t i = 0; i < s->config.n_cells; i++)
+    if (!s->valid[i]) {
+      if (s->n_gaps[i] < GAPS)
+        s->gaps[(size_t) i * GAPS + s->n_gaps[i]] = t;
+      s->n_gaps[i]++;
+    }
 }
 
 static void
@@ -525,8 +676,9 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
         (float) (s->config.poke * sin (two_pi * (k + 1) * t / period));
   if (t < s->last)
     return;
-  for (uint32_t i = 0; i < s->config.n_cells; i++)
-    s->is_bad[i] |= !s->valid[i];
+  note_gaps (s, t);
+  for (uint32_t i = 0; i < s->n_slopes; i++)
+    s->sum[i] += slope_of (s, slopes, i);
   for (uint32_t k = 0; k < n; k++) {
     double phase = two_pi * ((uint64_t) (k + 1) * t % period) / period;
     double c = cos (phase), d = sin (phase);
@@ -560,6 +712,8 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
   for (uint32_t i = 0; i < n_cells; i++)
     self->valid[i] = imk_shreconstruct_is_valid (
         slopes[i], slopes[n_cells + i], flags ? flags[i] : 0);
+  for (uint32_t i = 0; i < n_cells; i++)
+    self->n_valid[i] += self->valid[i];
   if (self->last == 0 && follow_sequence (self, slopes, pokes)) {
     self->n_frames++;
     return self->state;
@@ -591,6 +745,16 @@ error_of (const Spread *spread)
              : sqrt (spread->squares / ((double) spread->n * (spread->n - 1)));
 }
 
+/* Returns: whether a command has no estimate for it */
+static bool
+is_unseen (const ImkShcalibration *s, uint32_t cell)
+{
+  for (uint32_t k = 0; k < s->n_live; k++)
+    if (s->spread[(size_t) k * s->n_slopes + cell].n == 0)
+      return true;
+  return false;
+}
+
 void
 imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
     float *noise, ImkShcalibrationReport *report)
@@ -603,7 +767,8 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
       .last = self->last,
       .n_frames = self->n_frames};
   memset (interaction, 0, n_commands * self->n_slopes * sizeof (float));
-  memset (noise, 0, n_commands * self->n_slopes * sizeof (float));
+  for (size_t i = 0; i < n_commands * self->n_slopes; i++)
+    noise[i] = INFINITY;
   for (uint32_t k = 0; k < self->n_live; k++)
     for (uint32_t i = 0; i < self->n_slopes; i++) {
       const Spread *spread = self->spread + (size_t) k * self->n_slopes + i;
@@ -619,7 +784,10 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
       }
     }
   for (uint32_t i = 0; i < self->config.n_cells; i++)
-    report->n_unseen += self->spread[i].n == 0;
+    if (is_unseen (self, i)) {
+      report->n_unseen++;
+      report->n_lost += self->n_valid[i] > self->n_frames / 2;
+    }
   report->rms = sqrt (squares / ((double) self->n_live * self->n_slopes));
   report->noise = n ? sqrt (errors / (double) n) : INFINITY;
 }

@@ -52,13 +52,15 @@ typedef struct ImkShcalibrationConfig {
  *   fraction: 1 if a command acts on the next frame
  * @first, @last: frames after which it begins to act, and after which it has
  * @n_frames: all frames
- * @n_unseen: cells without an estimate, as they were never valid
+ * @n_unseen: cells without an estimate for all commands
  * @noise: rms of the standard errors
- * @rms: of the elements */
+ * @rms: of the elements
+ * @n_lost: of @n_unseen, cells that were valid in most frames */
 typedef struct ImkShcalibrationReport {
   double latency;
   uint32_t first, last, n_frames, n_unseen;
   double noise, rms;
+  uint32_t n_lost;
 } ImkShcalibrationReport;
 
 typedef struct ImkShcalibration ImkShcalibration;
@@ -92,9 +94,15 @@ IMK_API ImkStatus imk_shcalibration_new (const ImkShcalibrationConfig *config,
  * First all commands follow a maximum length sequence of 255 frames. Its
  * correlation with the slopes is the response in time, which tells the latency.
  * Then come the pokes: only frames that see one alone are used, and a slow
- * response makes each poke longer. An invalid cell has no part in the estimate
- * of this repeat (PUSH_PULL: of this poke). Elements are in slopes for each
- * unit of a command. */
+ * response makes each poke longer. Elements are in slopes for each unit of a
+ * command.
+ *
+ * The frames in which a cell is invalid have no part in its estimates.
+ * PUSH_PULL and HADAMARD take the mean of the others of the same poke; a cell
+ * that one pattern of HADAMARD never has is unseen. SINUSOIDAL fits the waves
+ * to the others, of up to 32 invalid frames, and a quarter, of a period of the
+ * waves; with more of them the cell has no part in this repeat. Source: Pratt,
+ * Kane and Andrews 1969, Proc. IEEE 57, 58 (the transform). */
 IMK_API ImkShcalibrationState imk_shcalibration_process (ImkShcalibration *self,
     const float *slopes, const uint8_t *flags, float *pokes);
 
@@ -106,7 +114,7 @@ IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
  * @interaction: (out): [2 n_cells][n_commands]: the mean of the repeats; 0 for
  *   what was not seen or not poked
  * @noise: (out): likewise, its standard error from the spread of the repeats;
- *   infinite where fewer than two have an estimate, 0 for what was not poked
+ *   infinite where fewer than two have an estimate, and for what was not poked
  * @report: (out) */
 IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
     float *interaction, float *noise, ImkShcalibrationReport *report);
