@@ -665,7 +665,7 @@ takes_over (GstShReconstruct *self, GstImagingContext *context)
   return gst_imaging_engine_is_on_cuda (engine) &&
          gst_imaging_engine_context (engine) == context && !self->is_tensor &&
          !self->is_idle && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
-         !s->freeze &&
+         !s->freeze && !g_atomic_int_get (&self->wants_reset) &&
          !gst_sh_reconstruct_calibration_is_on (self->calibration);
 }
 

@@ -218,6 +218,28 @@ TEST_BACKENDS (test_slew_limits_the_way_back, "slew limits the way back")
   check_near (step (self, -3e38, 0, good), 1.25, "what comes before it");
 }
 
+TEST_BACKENDS (test_slew_limits_what_another_matrix_does,
+    "slew limits what another matrix does")
+{
+  const float modes[] = {1, 1};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self, *next;
+
+  on = backend;
+  c.slew = 1;
+  self = make (&c);
+  step (self, -9, 0, good);
+  step (self, -9, 0, good);
+  c.n_modes = 1;
+  c.modes = modes;
+  next = make (&c);
+  test_check (!imk_shreconstruct_take_state (next, self), "modes are others");
+  check_near (first_command (next), 2, "the command before");
+  check_near (step (next, 0, 0, good), 1, "the next one");
+  imk_shreconstruct_free (self);
+  imk_shreconstruct_free (next);
+}
+
 TEST_BACKENDS (test_limits_hold_for_the_reference, "limits hold for c0, too")
 {
   static const uint8_t dark[] = {1, 1}, dead[] = {1, 0};
