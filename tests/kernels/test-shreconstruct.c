@@ -638,6 +638,120 @@ TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
   check_refused (&c, "no least-squares inverse");
 }
 
+enum { FLICKER_CELLS = 60, FLICKER_COMMANDS = 52 };
+
+/* x of the least squares |D x - s|^2 over rows that are not @dark (nullable).
+ */
+static void
+solve_valid (const float *d, const float *s, const uint8_t *dark, double *x)
+{
+  enum { N = FLICKER_COMMANDS };
+  double a[N][N + 1] = {{0}};
+
+  for (uint32_t i = 0; i < 2 * FLICKER_CELLS; i++) {
+    const float *row = d + i * N;
+
+    if (dark && dark[i % FLICKER_CELLS])
+      continue;
+    for (int r = 0; r < N; r++) {
+      for (int k = 0; k < N; k++)
+        a[r][k] += (double) row[r] * row[k];
+      a[r][N] += (double) row[r] * s[i];
+    }
+  }
+  for (int k = 0; k < N; k++) /* positive: no pivots are needed */
+    for (int r = 0; r < N; r++) {
+      const double factor = a[r][k] / a[k][k];
+
+      for (int i = k; i <= N && r != k; i++)
+        a[r][i] -= factor * a[k][i];
+    }
+  for (int k = 0; k < N; k++)
+    x[k] = a[k][N] / a[k][k];
+}
+
+/* Relative to the largest command. */
+static double
+difference (const float *commands, const double *x)
+{
+  double worst = 0, largest = 0;
+
+  for (int k = 0; k < FLICKER_COMMANDS; k++) {
+    worst = fmax (worst, fabs (commands[k] + x[k]));
+    largest = fmax (largest, fabs (x[k]));
+  }
+  return worst / largest;
+}
+
+static double
+random_sign (uint64_t *seed)
+{
+  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+  return (double) (*seed >> 40) / 0x1p23 - 1;
+}
+
+TEST (test_flicker_adds_no_errors, "cells that flicker leave no errors")
+{
+  enum { N = FLICKER_COMMANDS, ROWS = 2 * FLICKER_CELLS, FRAMES = 2000 };
+  static float d[ROWS * N], r[N * ROWS], slopes[ROWS], unit[ROWS];
+  uint8_t flags[FLICKER_CELLS] = {0};
+  double x[N], largest = 0;
+  float commands[N];
+  uint64_t seed = 1;
+  uint32_t n_dark = 0;
+  ImkShreconstructConfig c;
+  ImkShreconstructReport report;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  on = IMK_BACKEND_CPU;
+  for (int i = 0; i < ROWS * N; i++)
+    d[i] = (float) random_sign (&seed);
+  for (int i = 0; i < ROWS; i++) {
+    slopes[i] = (float) random_sign (&seed);
+    memset (unit, 0, sizeof (unit));
+    unit[i] = 1;
+    solve_valid (d, unit, NULL, x);
+    for (int k = 0; k < N; k++)
+      r[k * ROWS + i] = (float) x[k];
+  }
+  imk_shreconstruct_config_init (&c);
+  c.n_cells = FLICKER_CELLS;
+  c.n_modes = c.n_commands = N;
+  c.matrix = r;
+  c.interaction = d;
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  c.exclude_cells = FLICKER_CELLS;
+  c.gain = 1;
+  c.leak = 1;
+  self = make (&c);
+  for (int t = 0; t < FRAMES; t++) {
+    for (int i = 0; i < FLICKER_CELLS; i++) {
+      const bool changes = random_sign (&seed) > 0.9;
+
+      n_dark -= flags[i];
+      if (changes)
+        flags[i] = random_sign (&seed) > 0.1 && n_dark < FLICKER_CELLS / 2;
+      n_dark += flags[i];
+    }
+    imk_shreconstruct_process (self, slopes, flags, commands, &report);
+    for (int k = 0; k < N; k++)
+      largest = fmax (largest, fabs (commands[k]));
+  }
+  /* slopes of up to 1 make commands of up to 1 with all cells */
+  test_check (largest < 30, "a command is %g", largest);
+  for (int n_left = 1; n_left >= 0; n_left--) {
+    memset (flags, 0, sizeof (flags));
+    flags[7] = n_left;
+    imk_shreconstruct_process (self, slopes, flags, commands, &report);
+    test_check ((int) report.n_out == n_left, "%u of %d cells are out",
+        report.n_out, n_left);
+    solve_valid (d, slopes, flags, x);
+    test_check (difference (commands, x) < 1e-5,
+        "with %d dark cells a command is wrong by %g of the largest", n_left,
+        difference (commands, x));
+  }
+}
+
 TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
 {
   const float one[4] = {1, 0, 0, 0}; /* only the first cell sees the command */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* K = I - D_S R_S and its inverse G, which follows the cells of S one by one.
- * Both are symmetric, as R = P D^T. Rows 2 i and 2 i + 1 are dx and dy of the
- * cell that is out as number i. */
+/* K = I - D_S R_S, which is symmetric, as R = P D^T, and its Cholesky factor U,
+ * K = U^T U, which follows the cells of S one by one. Rows 2 i and 2 i + 1 are
+ * dx and dy of the cell that is out as number i. Numbers of K are made of D and
+ * R each time, and rows of U come and go by substitution and rotations (Golub
+ * and Van Loan, Matrix Computations, section 6.5), so rounding does not add up;
+ * an inverse that follows by itself drifts away. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +14,8 @@
 enum { MOST_OUT = 2048, LANES = 8 };
 
 /* The part of a cell's two slopes that the others do not predict: with less the
- * noise of the estimate would grow by more than 30 times. */
+ * noise of the estimate would grow by more than 30 times, and a loop does
+ * better with slopes of 0. */
 #define LEAST_LEFT 1e-3
 
 /* a D R b - b D R a of random a and b, relative to D R: rounding to float32
@@ -25,8 +29,8 @@ struct ImkShreconstructExclude {
   uint32_t n;      /* cells that are out */
   uint32_t *cells; /* [most_out]: which */
   uint8_t *is_out; /* [n_cells] */
-  double *g;       /* [2 most_out][2 most_out], of which [2 n][2 n] is G */
-  double *b, *u;   /* [2][2 most_out]: columns of K and of G K */
+  double *factor;  /* [2 most_out][2 most_out], of which [2 n][2 n] is U */
+  double *b;       /* [2][2 most_out]: columns of K, and what is solved */
 };
 
 static double
@@ -53,9 +57,9 @@ row_of (const ImkShreconstructExclude *self, const float *rows, uint32_t cell,
 }
 
 static double *
-g_row (const ImkShreconstructExclude *self, uint32_t i)
+factor_row (const ImkShreconstructExclude *self, uint32_t i)
 {
-  return self->g + (size_t) i * 2 * self->most_out;
+  return self->factor + (size_t) i * 2 * self->most_out;
 }
 
 /* --- making --------------------------------------------------------------- */
@@ -158,12 +162,10 @@ imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
     e->r = malloc (n_rows * c->n_modes * sizeof (float));
     e->cells = malloc (room * sizeof (*e->cells));
     e->is_out = calloc (c->n_cells, 1);
-    e->g = malloc (room * room * sizeof (double));
+    e->factor = malloc (room * room * sizeof (double));
     e->b = malloc (2 * room * sizeof (double));
-    e->u = malloc (2 * room * sizeof (double));
   }
-  if (!e || !e->d || !e->r || !e->cells || !e->is_out || !e->g || !e->b ||
-      !e->u)
+  if (!e || !e->d || !e->r || !e->cells || !e->is_out || !e->factor || !e->b)
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to exclude cells of %u from the fit.", c->n_cells);
   if (status == IMK_OK) {
@@ -190,127 +192,128 @@ imk_shreconstruct_exclude_free (ImkShreconstructExclude *self)
   free (self->r);
   free (self->cells);
   free (self->is_out);
-  free (self->g);
+  free (self->factor);
   free (self->b);
-  free (self->u);
   free (self);
 }
 
 /* --- cells that go and return --------------------------------------------- */
 
-/* Columns of K for @cell in b, and u = G b. @k: K of the cell itself */
+/* y of U^T y = @b, in its place. */
 static void
-make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
+solve_lower (const ImkShreconstructExclude *self, double *b)
 {
   uint32_t n = 2 * self->n;
 
+  for (uint32_t k = 0; k < n; k++) {
+    const double *row = factor_row (self, k);
+
+    b[k] /= row[k];
+    for (uint32_t j = k + 1; j < n; j++)
+      b[j] -= row[j] * b[k];
+  }
+}
+
+/* x of U x = @b, in its place. */
+static void
+solve_upper (const ImkShreconstructExclude *self, double *b)
+{
+  uint32_t n = 2 * self->n;
+
+  for (uint32_t k = n; k-- > 0;) {
+    const double *row = factor_row (self, k);
+
+    b[k] = (b[k] - product (row + k + 1, b + k + 1, n - k - 1)) / row[k];
+  }
+}
+
+/* Columns of U for @cell in b. @k: what is left of K of the cell itself */
+static void
+make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
+{
+  uint32_t n = 2 * self->n, stride = 2 * self->most_out;
+
   for (uint32_t axis = 0; axis < 2; axis++) {
     const float *r = row_of (self, self->r, cell, axis);
-    double *b = self->b + (size_t) axis * 2 * self->most_out;
-    double *u = self->u + (size_t) axis * 2 * self->most_out;
+    double *b = self->b + (size_t) axis * stride;
 
     for (uint32_t i = 0; i < n; i++)
       b[i] = -dot (
           row_of (self, self->d, self->cells[i / 2], i % 2), r, self->n_modes);
-    for (uint32_t i = 0; i < n; i++)
-      u[i] = product (g_row (self, i), b, n);
+    solve_lower (self, b);
     for (uint32_t i = 0; i < 2; i++)
       k[i][axis] =
           (i == axis) - dot (row_of (self, self->d, cell, i), r, self->n_modes);
   }
+  for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t j = 0; j < 2; j++)
+      k[i][j] -= product (self->b + i * stride, self->b + j * stride, n);
 }
 
-/* Returns: whether @k, which is positive, is far enough from singular */
-static bool
-invert_2 (double k[2][2], double inverse[2][2])
-{
-  double determinant = k[0][0] * k[1][1] - k[0][1] * k[1][0];
-
-  if (!(determinant > LEAST_LEFT * (k[0][0] + k[1][1])))
-    return false;
-  inverse[0][0] = k[1][1] / determinant;
-  inverse[1][1] = k[0][0] / determinant;
-  inverse[0][1] = -k[0][1] / determinant;
-  inverse[1][0] = -k[1][0] / determinant;
-  return true;
-}
-
-/* Borders G by @cell. Returns: whether the cell is out now */
+/* Borders U by @cell. Returns: whether the cell is out now */
 static bool
 take_out (ImkShreconstructExclude *self, uint32_t cell)
 {
   uint32_t n = 2 * self->n, stride = 2 * self->most_out;
-  const double *u = self->u;
-  double k[2][2], e[2][2];
+  double k[2][2], beside, determinant, first;
 
   if (self->n == self->most_out)
     return false;
   make_columns (self, cell, k);
-  for (uint32_t i = 0; i < 2; i++)
-    for (uint32_t j = 0; j < 2; j++)
-      k[i][j] -=
-          product (self->b + (size_t) i * stride, u + (size_t) j * stride, n);
-  if (!invert_2 (k, e))
+  beside = (k[0][1] + k[1][0]) / 2;
+  determinant = k[0][0] * k[1][1] - beside * beside;
+  if (!(k[0][0] > 0 && determinant > LEAST_LEFT * (k[0][0] + k[1][1])))
     return false;
   for (uint32_t i = 0; i < n; i++) {
-    double *g = g_row (self, i);
-    double left = u[i] * e[0][0] + u[stride + i] * e[1][0];
-    double right = u[i] * e[0][1] + u[stride + i] * e[1][1];
-
-    for (uint32_t j = 0; j < n; j++)
-      g[j] += left * u[j] + right * u[stride + j];
-    g[n] = g_row (self, n)[i] = -left;
-    g[n + 1] = g_row (self, n + 1)[i] = -right;
+    factor_row (self, i)[n] = self->b[i];
+    factor_row (self, i)[n + 1] = self->b[stride + i];
   }
-  for (uint32_t i = 0; i < 2; i++)
-    for (uint32_t j = 0; j < 2; j++)
-      g_row (self, n + i)[n + j] = e[i][j];
+  first = sqrt (k[0][0]);
+  factor_row (self, n)[n] = first;
+  factor_row (self, n)[n + 1] = beside / first;
+  factor_row (self, n + 1)[n + 1] = sqrt (determinant) / first;
   self->is_out[cell] = true;
   self->cells[self->n++] = cell;
   return true;
 }
 
-/* The last cell takes the place of number @i. */
+/* Row and column @i of K go: rotations take the rest of row @i of U into the
+ * rows below, which move up. @n: rows */
 static void
-move_last (ImkShreconstructExclude *self, uint32_t i)
+remove_row (ImkShreconstructExclude *self, uint32_t i, uint32_t n)
 {
-  uint32_t last = self->n - 1, n = 2 * self->n;
+  double *rest = self->b;
 
-  for (uint32_t axis = 0; axis < 2; axis++)
-    memcpy (g_row (self, 2 * i + axis), g_row (self, 2 * last + axis),
-        n * sizeof (double));
-  for (uint32_t row = 0; row < n; row++)
-    for (uint32_t axis = 0; axis < 2; axis++)
-      g_row (self, row)[2 * i + axis] = g_row (self, row)[2 * last + axis];
-  self->cells[i] = self->cells[last];
+  for (uint32_t k = 0; k < i; k++)
+    memmove (factor_row (self, k) + i, factor_row (self, k) + i + 1,
+        (n - i - 1) * sizeof (double));
+  memcpy (rest, factor_row (self, i), n * sizeof (double));
+  for (uint32_t k = i + 1; k < n; k++) {
+    const double *from = factor_row (self, k);
+    double *to = factor_row (self, k - 1);
+    double length = hypot (from[k], rest[k]);
+    double c = from[k] / length, s = rest[k] / length;
+
+    to[k - 1] = length;
+    for (uint32_t j = k + 1; j < n; j++) {
+      double value = from[j];
+
+      to[j - 1] = c * value + s * rest[j];
+      rest[j] = c * rest[j] - s * value;
+    }
+  }
 }
 
 /* Takes the cell that is out as number @i back. */
 static void
 take_back (ImkShreconstructExclude *self, uint32_t i)
 {
-  uint32_t n = 2 * self->n, stride = 2 * self->most_out;
-  double *b = self->b, e[2][2], inverse[2][2];
-
-  for (uint32_t axis = 0; axis < 2; axis++) {
-    memcpy (b + (size_t) axis * stride, g_row (self, 2 * i + axis),
-        n * sizeof (double));
-    for (uint32_t j = 0; j < 2; j++)
-      e[axis][j] = g_row (self, 2 * i + axis)[2 * i + j];
-  }
-  if (!invert_2 (e, inverse)) /* G of a K with eigenvalues up to 1: cannot be */
-    return;
-  for (uint32_t row = 0; row < n; row++) {
-    double *g = g_row (self, row);
-    double left = b[row] * inverse[0][0] + b[stride + row] * inverse[1][0];
-    double right = b[row] * inverse[0][1] + b[stride + row] * inverse[1][1];
-
-    for (uint32_t j = 0; j < n; j++)
-      g[j] -= left * b[j] + right * b[stride + j];
-  }
+  remove_row (self, 2 * i, 2 * self->n);
+  remove_row (self, 2 * i, 2 * self->n - 1);
   self->is_out[self->cells[i]] = false;
-  move_last (self, i);
   self->n--;
+  memmove (self->cells + i, self->cells + i + 1,
+      (self->n - i) * sizeof (*self->cells));
 }
 
 /* Returns: how many of @most are left */
@@ -372,11 +375,11 @@ imk_shreconstruct_exclude_correct (
   for (uint32_t i = 0; i < n; i++)
     self->b[i] = dot (row_of (self, self->d, self->cells[i / 2], i % 2),
         estimate, self->n_modes);
-  for (uint32_t i = 0; i < n; i++)
-    self->u[i] = product (g_row (self, i), self->b, n);
+  solve_lower (self, self->b);
+  solve_upper (self, self->b);
   for (uint32_t i = 0; i < n; i++) {
     const float *r = row_of (self, self->r, self->cells[i / 2], i % 2);
-    float slope = (float) self->u[i];
+    float slope = (float) self->b[i];
 
     for (uint32_t m = 0; m < self->n_modes; m++)
       estimate[m] += slope * r[m];
