@@ -98,14 +98,16 @@ typedef struct {
  * For the results of one element. With it a frame whose results differ from
  * those before in numbers only allocates nothing.
  *
- * Returns: (transfer full)
+ * Returns: (transfer full): an empty one
  */
 GST_IMAGING_API
 GstImagingResultsCache *gst_imaging_results_cache_new (void);
 
 /**
  * gst_imaging_results_cache_unref: (skip)
- * @self: (nullable): stays until the last buffer with a result has gone
+ * @self: (nullable): what is not needed any more
+ *
+ * It stays until the last buffer with a result has gone.
  */
 GST_IMAGING_API
 void gst_imaging_results_cache_unref (GstImagingResultsCache *self);

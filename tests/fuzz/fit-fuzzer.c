@@ -5,7 +5,7 @@
  * kernels/slcresample/slcresample.c kernels/slcresample/cpu/resample.c
  * kernels/slcresample/slcresample-field.c
  * kernels/slcresample/slcresample-weights.c kernels/core/config.c
- * kernels/core/status.c
+ * kernels/core/status.c kernels/core/limits.c
  * kernels/core/image.c kernels/core/parallel.c kernels/core/backend.c
  * kernels/core/cpu.c */
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* libFuzzer target of spherelights: a mask and pictures of any samples end in
  * directions of length 1, or in a sentence.
  * sources: kernels/spherelights/spherelights.c kernels/core/config.c
- * kernels/core/status.c
+ * kernels/core/status.c kernels/core/limits.c
  * kernels/core/image.c */
 #include <glib.h>
 #include <math.h>
