@@ -9,6 +9,7 @@ shreconstruct, and writes frames, slopes, commands and matrices to telemetry.fit
 the pipeline, after --frames, or with Ctrl-C, and writes what there is. gains: chooses the gain of each mode that leaves the smallest
 residual (Gendron and Lena 1994), from such a recording or from arrays, and writes controller.npy for shreconstruct.
 """
+import contextlib
 import json
 import os
 import re
@@ -294,28 +295,42 @@ class Recording:
             raise recorder.Enough
 
 
+def write_telemetry(np, options, made, recording):
+    """Returns: the names of the files; without space for telemetry.fits those of the recording"""
+    path = made.path("telemetry.fits")
+    try:
+        telemetry.write(np, path, recording.loop, recording.files, options.mode or "SCAO", options.name, options.input, options.delay)
+    except OSError as error:
+        recording.loop.fail(error)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+        return recording.loop.publish()
+    recording.loop.remove()
+    return ["telemetry.fits"]
+
+
 def record(np, options, made):
     recording = Recording(np, options, made)
     made.setting("pipeline", options.input)
     stopped = play_loop(options, made, recording)
     loop = recording.loop
-    if loop.failure:
-        if not len(loop):
-            raise loop.failure
-        made.warn(str(loop.failure))
+    loop.settle()
     if not len(loop):
-        raise Failure(NO_RESULT, "Nothing was recorded: no frame went through shreconstruct.")
-    try:
-        telemetry.write(np, made.path("telemetry.fits"), loop, recording.files, options.mode or "SCAO", options.name, options.input,
-                        options.delay)
-    except OSError as error:
-        raise Failure(NOT_WRITTEN, f"{made.target}/telemetry.fits cannot be written: {error.strerror}.") from error
+        raise loop.failure or Failure(NO_RESULT, "Nothing was recorded: no frame went through shreconstruct.")
+    if loop.failure and loop.failure.code != NOT_WRITTEN:
+        made.warn(str(loop.failure))
     figures = {"frames": len(loop), "missing": loop.missing, "cells": loop.columns["slopes"].shape[1],
                "commands": loop.columns["commands"].shape[0]}
-    loop.remove()
+    names = write_telemetry(np, options, made, recording)
     for name, value in figures.items():
         made.report.figure("frames missing" if name == "missing" else name, value, at_most=0 if name == "missing" else None)
+    is_lost = loop.failure and loop.failure.code == NOT_WRITTEN
+    lost = f"{loop.failure} The {len(loop)} frames before are in {made.target}: {', '.join(names)}." if is_lost else ""
+    if lost:
+        made.report.warning(lost)
     result = made.finish(**figures)
+    if lost:
+        raise Failure(NOT_WRITTEN, lost, result)
     if stopped:
         raise stopped
     return result
