@@ -68,6 +68,16 @@ class Folder(FolderCase):
         np.save(path, array)
         return path
 
+    def save_fits(self, name, values, *cards):
+        path = os.path.join(self.folder, name)
+        header = ["SIMPLE  =                    T", "BITPIX  =                  -32", "NAXIS   =                    2",
+                  *(f"NAXIS{i}  = {n:20d}" for i, n in enumerate(reversed(values.shape), 1)), *cards, "END"]
+        header = "".join(card.ljust(80) for card in header).encode("ascii")
+        data = values.astype(">f4").tobytes()
+        with open(path, "wb") as file:
+            file.write(header + b" " * (-len(header) % 2880) + data + b"\0" * (-len(data) % 2880))
+        return path
+
     def name_axes(self, path, shape, *names):
         """Names the axes of an array in the file beside it, that along a row first."""
         axes = [{"name": name, "unit": "", "step": 1, "origin": 0} for name in names]
@@ -274,6 +284,8 @@ class Ao(Folder):
         self.assertGreater(abs(self.invert(bare)[0] - expected).max(), 0.01)
         _none, printed = self.invert(named, "--slope-order", "x-then-y", status=2)
         self.assertIn("says that its slopes are interleaved, and --slope-order says the other order", printed)
+        for cards in (["CTYPE1  = 'command '", "CTYPE2  = 'slopes interleaved'"], ["CTYPE2  = 'interleaved'"]):  # without CDELTn
+            np.testing.assert_allclose(self.invert(self.save_fits("named.fits", turned, *cards))[0], expected, atol=1e-5)
         lone = f"{self.folder}/changed"  # the file beside the matrix decides on the result, too
         gst_imaging("ao", "invert", bare, "-o", lone)
         self.name_axes(bare, [2 * N, 12], "command", "slopes interleaved")
