@@ -64,8 +64,8 @@ class Recorder:
         return self.Gst.PadProbeReturn.OK
 
     def fail(self, error):
-        """error: of writing"""
-        self.failure = self.failure or Failure(NOT_WRITTEN, f"The recording cannot be written: {error.strerror}.")
+        """error: of writing, which counts more than a failure before"""
+        self.failure = Failure(NOT_WRITTEN, f"The recording cannot be written: {error.strerror}.")
 
     # --- slopes and frames
 

@@ -2,12 +2,13 @@
 """Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid; records a loop, and chooses its gains.
 
 invert: the interaction matrix has the shape [2 cells, commands]: a column is what one command does to all slopes, dx of all cells and
-then dy, divided by the command. A file can name another order, or --slope-order does. The action calibrate of shreconstruct writes one. Weak modes, which would turn noise into large commands, are
-left out (--keep, --condition) or weakened (--alpha, --noise). basis: a basis of wavefronts for a grid of lenslets, for those without a
-mirror. Both write control.npy for shreconstruct, and report.html with the singular values. record: plays a pipeline with one
-shreconstruct, and writes frames, slopes, commands and matrices to telemetry.fits, after the AOT convention (A&A 686, A7, 2024). It ends with
-the pipeline, after --frames, or with Ctrl-C, and writes what there is. gains: chooses the gain of each mode that leaves the smallest
-residual (Gendron and Lena 1994), from such a recording or from arrays, and writes controller.npy for shreconstruct.
+then dy, divided by the command. A file can name another order, or --slope-order does. The action calibrate of shreconstruct writes one.
+Weak modes, which would turn noise into large commands, are left out (--keep, --condition) or weakened (--alpha, --noise). basis: a basis
+of wavefronts for a grid of lenslets, for those without a mirror. Both write control.npy for shreconstruct, and report.html with the
+singular values. record: plays a pipeline with one shreconstruct, and writes frames, slopes, commands and matrices to telemetry.fits,
+after the AOT convention (A&A 686, A7, 2024). It ends with the pipeline, after --frames, or with Ctrl-C, and writes what there is. gains:
+chooses the gain of each mode that leaves the smallest residual (Gendron and Lena 1994), from such a recording or from arrays, and writes
+controller.npy for shreconstruct.
 """
 import contextlib
 import json
