@@ -316,13 +316,13 @@ is_told_by_fits (const gchar *card, const GstStructure *told, guint shift)
 
 /* Other formats have the members of the meta. Returns: (transfer full) */
 static gchar **
-translate_from_fits (gchar **cards, const GstStructure *told)
+translate_from_fits (const GstImagingNdArray *array, const GstStructure *told)
 {
   GPtrArray *all = g_ptr_array_new ();
-  guint shift = !gst_imaging_description_find (cards, "CTYPE1") &&
-                gst_imaging_description_find (cards, "CTYPE2");
+  guint shift =
+      gst_imaging_description_fits_shift (array->cards, array->n_dims);
 
-  for (; *cards; cards++) {
+  for (gchar **cards = array->cards; *cards; cards++) {
     gchar *card = NULL;
 
     for (guint i = 0; i < G_N_ELEMENTS (origins) && !card; i++)
@@ -465,7 +465,11 @@ gst_imaging_description_translate (
       gst_imaging_description_find (array->cards, "ImageDescription");
   gboolean is_ome = gst_imaging_ome_is_promised (to) &&
                     !(text && *text == '<' && strstr (text, "<OME"));
-  gboolean is_from_fits = told && has_fits && !is_fits;
+  gboolean has_names =
+      !has_fits && /* of axes without a step */
+      (gst_imaging_description_find (array->cards, "CTYPE1") ||
+          gst_imaging_description_find (array->cards, "CTYPE2"));
+  gboolean is_from_fits = told && ((has_fits && !is_fits) || has_names);
   gboolean is_from_gdal =
       told && !is_format (to, "TIFF") &&
       gst_imaging_description_find (array->cards, "GDAL_METADATA");
@@ -479,7 +483,7 @@ gst_imaging_description_translate (
   translate_notes (
       array->cards, to, g_file_test (sidecar, G_FILE_TEST_EXISTS), is_frame);
   if (is_from_fits) {
-    gchar **cards = translate_from_fits (array->cards, told);
+    gchar **cards = translate_from_fits (array, told);
 
     g_strfreev (array->cards);
     array->cards = cards;

@@ -32,6 +32,9 @@ gboolean gst_imaging_sidecar_read (const gchar *path,
 /* Returns: (transfer none) (nullable): the value of a card */
 const gchar *gst_imaging_description_find (gchar **cards, const gchar *key);
 
+/* Returns: axes of FITS before that along a row: 1 if channels come first */
+guint gst_imaging_description_fits_shift (gchar **cards, guint n_dims);
+
 void gst_imaging_description_set_axis (GstStructure *quantity, guint axis,
     const gchar *name, const gchar *unit, gdouble step, gdouble origin);
 

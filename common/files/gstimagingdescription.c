@@ -147,21 +147,31 @@ read_fits_axis (gchar **cards, guint n, guint axis, GstStructure *quantity)
   const gchar *ctype = gst_imaging_description_find (cards, ctype_key);
   g_autofree gchar *name = NULL, *unit = NULL;
   gdouble step = 1, value = 0, pixel = 1;
+  gboolean has_step = read_number (cards, cdelt_key, &step);
 
-  if (!read_number (cards, cdelt_key, &step) || !is_linear (ctype))
+  if (!(has_step || (ctype && *ctype)) || !is_linear (ctype))
     return;
-  read_number (cards, crval_key, &value);
-  read_number (cards, crpix_key, &pixel);
   name = g_ascii_strdown (ctype && *ctype ? ctype : usual[axis], -1);
-  unit = unit_from_fits (gst_imaging_description_find (cards, cunit_key));
+  if (has_step) { /* else the axis has but a name */
+    read_number (cards, crval_key, &value);
+    read_number (cards, crpix_key, &pixel);
+    unit = unit_from_fits (gst_imaging_description_find (cards, cunit_key));
+  }
   gst_imaging_description_set_axis (quantity, axis, g_strstrip (name), unit,
       step, value + (1 - pixel) * step);
+}
+
+guint
+gst_imaging_description_fits_shift (gchar **cards, guint n_dims)
+{
+  return n_dims > 2 && !gst_imaging_description_find (cards, "CTYPE1") &&
+         gst_imaging_description_find (cards, "CTYPE2");
 }
 
 /* Pixel 1 of FITS is sample 0. Axes that are turned against the picture have
  * no place of their own along a row. */
 static void
-read_fits (gchar **cards, GstStructure *quantity)
+read_fits (gchar **cards, guint n_dims, GstStructure *quantity)
 {
   static const gchar *const turned[] = {
       "CD1_1", "CD1_2", "CD2_1", "PC1_2", "PC2_1", "CROTA1", "CROTA2"};
@@ -170,9 +180,7 @@ read_fits (gchar **cards, GstStructure *quantity)
   const gchar *physical = gst_imaging_description_find (cards, "BUNIT");
   g_autofree gchar *unit = unit_from_fits (stored ? stored : physical);
   gdouble scale = 1, offset = 0, number = 0;
-  /* channels come first */
-  guint shift = !gst_imaging_description_find (cards, "CTYPE1") &&
-                gst_imaging_description_find (cards, "CTYPE2");
+  guint shift = gst_imaging_description_fits_shift (cards, n_dims);
 
   if (stored ? read_number (cards, "QSCALE", &scale) &&
                    read_number (cards, "QOFFSET", &offset)
@@ -290,7 +298,7 @@ gst_imaging_description_from_cards (const GstImagingNdArray *array)
 
     read_ours (cards, quantity);
     if (gst_structure_n_fields (quantity) == 0)
-      read_fits (cards, quantity);
+      read_fits (cards, array->n_dims, quantity);
   }
   if (gst_structure_n_fields (quantity) > 0)
     return quantity;

@@ -68,6 +68,23 @@ class Folder(FolderCase):
         np.save(path, array)
         return path
 
+    def save_fits(self, name, values, *cards):
+        path = os.path.join(self.folder, name)
+        header = ["SIMPLE  =                    T", "BITPIX  =                  -32", "NAXIS   =                    2",
+                  *(f"NAXIS{i}  = {n:20d}" for i, n in enumerate(reversed(values.shape), 1)), *cards, "END"]
+        header = "".join(card.ljust(80) for card in header).encode("ascii")
+        data = values.astype(">f4").tobytes()
+        with open(path, "wb") as file:
+            file.write(header + b" " * (-len(header) % 2880) + data + b"\0" * (-len(data) % 2880))
+        return path
+
+    def name_axes(self, path, shape, *names):
+        """Names the axes of an array in the file beside it, that along a row first."""
+        axes = [{"name": name, "unit": "", "step": 1, "origin": 0} for name in names]
+        with open(path + ".json", "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "file": os.path.basename(path), "first": 0, "frames": 1, "type": "f32", "shape": shape,
+                       "complete": True, "quantity": {"name": "matrix", "unit": "", "scale": 1, "offset": 0, "axes": axes}}, file)
+
 
 class Loop(Folder):
     def setUp(self):
@@ -168,10 +185,7 @@ class Loop(Folder):
     def test_the_file_tells_the_order_of_its_slopes(self):
         frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
         turned = self.save("turned.npy", self.control.reshape(12, 2, N).transpose(0, 2, 1).reshape(12, 2 * N))
-        with open(turned + ".json", "w", encoding="utf-8") as file:
-            json.dump({"schema": "gst-imaging-sidecar-v1", "file": "turned.npy", "first": 0, "frames": 1, "type": "f32",
-                       "shape": [12, 2 * N], "complete": True, "quantity": {"name": "control", "unit": "", "scale": 1, "offset": 0, "axes": [
-                           {"name": "slopes interleaved", "unit": "", "step": 1, "origin": 0}]}}, file)
+        self.name_axes(turned, [12, 2 * N], "slopes interleaved")
         found = []
         for properties in (f"matrix-location={self.matrix}", f"matrix-location={turned}"):
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties}") as stream:
@@ -246,6 +260,59 @@ class Ao(Folder):
         np.testing.assert_allclose(control @ interaction, np.eye(12), atol=1e-5)
         with open(f"{self.folder}/out/report.html", encoding="utf-8") as page:
             self.assertIn("Singular values", page.read())
+
+    def invert(self, path, *words, status=0):
+        """Returns: the control matrix, None for one that was refused, and what was printed"""
+        printed = gst_imaging("ao", "invert", path, "-o", f"{self.folder}/out", "--overwrite", *words, status=status)
+        return np.load(f"{self.folder}/out/control.npy") if status == 0 else None, printed
+
+    def order_written(self):
+        with open(f"{self.folder}/out/control.npy.json", encoding="utf-8") as file:
+            return json.load(file)["quantity"]["axes"][0]["name"]
+
+    def test_the_interaction_matrix_tells_the_order_of_its_slopes(self):
+        matrix = self.rng.normal(size=(2 * N, 12)).astype(np.float32)
+        turned = matrix.reshape(2, N, 12).transpose(1, 0, 2).reshape(2 * N, 12)
+        expected, _printed = self.invert(self.save("d.npy", matrix))
+        bare = self.save("bare.npy", turned)
+        named = self.save("named.npy", turned)
+        self.name_axes(named, [2 * N, 12], "command", "slopes interleaved")
+        for path, words in ((named, ()), (named, ("--slope-order", "auto")), (named, ("--slope-order", "interleaved")),
+                            (bare, ("--slope-order", "interleaved"))):
+            np.testing.assert_allclose(self.invert(path, *words)[0], expected, atol=1e-5)
+            self.assertEqual(self.order_written(), "slopes x-then-y")
+        self.assertGreater(abs(self.invert(bare)[0] - expected).max(), 0.01)
+        _none, printed = self.invert(named, "--slope-order", "x-then-y", status=2)
+        self.assertIn("says that its slopes are interleaved, and --slope-order says the other order", printed)
+        for cards in (["CTYPE1  = 'command '", "CTYPE2  = 'slopes interleaved'"], ["CTYPE2  = 'interleaved'"]):  # without CDELTn
+            np.testing.assert_allclose(self.invert(self.save_fits("named.fits", turned, *cards))[0], expected, atol=1e-5)
+        lone = f"{self.folder}/changed"  # the file beside the matrix decides on the result, too
+        gst_imaging("ao", "invert", bare, "-o", lone)
+        self.name_axes(bare, [2 * N, 12], "command", "slopes interleaved")
+        self.assertIn("has another result", gst_imaging("ao", "invert", bare, "-o", lone, status=4))
+
+    def test_a_matrix_whose_axes_are_named_the_other_way_round_is_transposed(self):
+        matrix = self.rng.normal(size=(2 * N, 12)).astype(np.float32)
+        turned = matrix.reshape(2, N, 12).transpose(1, 0, 2).reshape(2 * N, 12)
+        expected, _printed = self.invert(self.save("d.npy", matrix))
+        for values, name in ((matrix, "slopes x-then-y"), (turned, "slopes interleaved"), (matrix, "slopes")):
+            path = self.save("t.npy", np.ascontiguousarray(values.T))
+            self.name_axes(path, [12, 2 * N], name, "command")
+            found, printed = self.invert(path)
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+            self.assertIn("was transposed", printed)
+            self.assertNotIn("more commands", printed)
+
+    def test_a_matrix_that_is_suspicious_is_a_warning(self):
+        matrix = self.rng.normal(size=(2 * N, 12))
+        self.assertNotIn("command", self.invert(self.save("d.npy", matrix))[1])
+        _found, printed = self.invert(self.save("d.npy", matrix.T))
+        self.assertIn(f"has the shape [12, {2 * N}]: more commands ({2 * N}) than slopes (12). It may be transposed", printed)
+        self.assertIn(f"which would be [{2 * N}, 12]", printed)
+        matrix[:, 5] = 0
+        self.assertIn("No slope sees command 5 (counted from 0)", self.invert(self.save("d.npy", matrix))[1])
+        matrix[:, [2, 11]] = 0
+        self.assertIn("No slope sees commands 2, 5, 11 (counted from 0)", self.invert(self.save("d.npy", matrix))[1])
 
     def test_weak_modes_are_left_out_or_weakened(self):
         u, v = (np.linalg.qr(self.rng.normal(size=shape))[0] for shape in ((2 * N, 6), (6, 6)))
@@ -322,6 +389,9 @@ class Ao(Folder):
         for words, sentence, status in (
                 ([self.save("t.npy", np.load(good).T)], "transpose it", 3),
                 ([self.save("v.npy", np.ones(4))], "[2 cells, commands]", 3),
+                ([self.save("o.npy", np.load(good)[1:, :10])], "a row may be missing, or it is transposed", 3),
+                ([self.save("x.npy", np.load(good) + 0j)], "has complex numbers", 3),
+                ([self.save("z0.npy", np.zeros((4, 2))), "--noise", "1", "--covariance", self.save("e.npy", np.eye(2))], "all numbers are 0", 3),
                 ([self.save("n.npy", wrong)], "nan in row 3, column 5", 3),
                 ([self.save("z.npy", np.zeros((4, 2)))], "all numbers are 0", 3),
                 ([good, "--keep", "12"], "has 11 modes", 2),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging ao record: telemetry of a loop in FITS, read back by aotpy and astropy."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -162,6 +163,37 @@ class RecordTest(unittest.TestCase):
         self.assertIn("frame03.npy", printed)
         _system, sensor, _loop = self.read()
         np.testing.assert_array_equal(sensor.detector.pixel_intensities.data, frames[:3])
+
+    def test_a_full_disk_leaves_what_was_recorded(self):
+        """While frames are recorded, and while telemetry.fits is written, which needs the same space once more."""
+        frames = spots("u2", self.rng)
+        source = f"picturesrc location={self.save('spots.npy', frames)} loop=true"
+        small = os.path.join(self.folder, "small")
+        os.mkdir(small)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", small], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("No file system can be mounted here.")
+        try:
+            for words in ((), ("--frames", "1500")):
+                printed = command(self.folder, "ao", "record", f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink",
+                                  "-o", "small/out", "--overwrite", *words, status=4)
+                self.assertRegex(printed, r"No space left on device\. The \d+ frames before are in .*small/out: frames.npy, slopes.npy")
+                self.assertEqual(printed.count("space"), 1, printed)
+                out = os.path.join(small, "out")
+                n = result_of(out)["frames"]
+                self.assertEqual(n, 1500) if words else self.assertGreater(n, 1500)
+                found = {name: np.load(os.path.join(out, f"{name}.npy"), mmap_mode="r")
+                         for name in ("frames", "slopes", "commands", "modes", "times")}
+                self.assertEqual({name: values.shape for name, values in found.items()}, {
+                    "frames": (n, SIZE, SIZE), "slopes": (n, 2, N), "commands": (n, COMMANDS), "modes": (n, COMMANDS), "times": (n, 3)})
+                np.testing.assert_array_equal(found["frames"], frames[np.arange(n) % FRAMES])
+                np.testing.assert_array_equal(found["times"][:, 0], np.arange(n))
+                np.testing.assert_array_equal(found["commands"], found["modes"])
+                np.testing.assert_array_equal(found["slopes"][FRAMES:2 * FRAMES], found["slopes"][:FRAMES])
+                self.assertEqual(sorted(os.listdir(out)), sorted([f"{name}.npy" for name in found] + ["report.html", "result.json"]))
+                del found  # which are maps of files
+                shutil.rmtree(out)
+        finally:
+            subprocess.run(["umount", "-l", small], check=True)
 
     def test_ctrl_c_writes_what_there_is(self):
         frames = spots("u2", self.rng)

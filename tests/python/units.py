@@ -289,6 +289,21 @@ class Units(Case):
         write_fits(self.path("turned.fits"), self.array[0], *CARDS, "PC1_2   = 0.5")
         self.assertEqual(self.told("turned.fits")["axes"], [])
 
+    def test_an_axis_without_a_step_has_a_name(self):
+        """Only one axis may have one: a picture has no channels before its rows."""
+        for cards, names in ((["CTYPE1  = 'COMMAND'", "CTYPE2  = 'SLOPES INTERLEAVED'"], ["command", "slopes interleaved"]),
+                             (["CTYPE1  = 'COMMAND'"], ["command"]), (["CTYPE2  = 'SLOPES'", "CRVAL2  = 7.0", "CUNIT2  = 'mm'"], [None, "slopes"]),
+                             (["CTYPE1  = 'RA---TAN'", "CTYPE2  = 'DEC--TAN'"], None), (["CTYPE1  = ''"], None)):
+            write_fits(self.path("named.fits"), self.array[0], *cards)
+            expected = names and [name and {"name": name, "unit": "", "step": 1.0, "origin": 0.0} for name in names]
+            self.assertEqual((self.told("named.fits") or {}).get("axes"), expected)
+            for path in ("named.npy", "again.fits") if names else ():
+                self.assertNotIn("lost", json.loads(self.convert("named.fits", path)))
+                self.assertEqual(self.told(path)["axes"], expected)
+            if names:
+                text = subprocess.run([TOOL, self.path("again.fits")], capture_output=True, text=True, check=True).stdout
+                self.assertEqual(text.count("CTYPE"), len(list(filter(None, names))))
+
     def test_an_axis_stays_on_its_dimension(self):
         """Also where those before it are not known, as those of a projection."""
         cards = ["BUNIT   = 'adu'", "CTYPE1  = 'RA---TAN'", "CDELT1  = 0.1", "CTYPE2  = 'DEC--TAN'", "CDELT2  = 0.1",

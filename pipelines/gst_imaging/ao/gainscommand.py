@@ -5,7 +5,7 @@ import csv
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..report import plots
-from . import gains, loopdata, telemetry
+from . import gains, interaction, loopdata, telemetry
 
 OPTIONS = ("commands", "matrix", "mode-commands", "reference", "gain", "leak", "controller", "margin")
 FILES = ("commands", "matrix", "mode_commands", "reference")  # of arrays
@@ -29,7 +29,7 @@ def add_arguments(parser):
 
 def is_interleaved(path, axis):
     """Does a file name its axis so?"""
-    return "interleaved" in library.Arrays().quantities_of(path)[0].get(f"axis-{axis}-name", "").lower()
+    return interaction.order_of(interaction.names_of(path)[axis]) == "interleaved"
 
 
 def check(options, is_file):

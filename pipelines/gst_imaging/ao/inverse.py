@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Control matrices from interaction matrices."""
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import WRONG_USE, Failure
 
 CONDITION = 100
 
 
 def factors(np, options, strengths):
     """Returns: what each singular value is inverted to; 0 leaves the mode out"""
-    if strengths.size == 0 or strengths[0] == 0:
-        raise Failure(UNREADABLE, f"{options.input}: no command moves a spot: all numbers are 0.")
     if options.alpha is not None:
         return strengths / (strengths ** 2 + (options.alpha * strengths[0]) ** 2)
     n = options.keep if options.keep is not None else int((strengths * (options.condition or CONDITION) >= strengths[0]).sum())

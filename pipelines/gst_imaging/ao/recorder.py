@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Records the input and output of shreconstruct: frames, slopes, commands and modes, a row of each for every frame."""
-import os
 import time
 
 from .. import library, memory
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+from .columns import Column, Reserve
 
 FORMATS = {"GRAY8": "u1", "GRAY16_LE": "<u2"}
 DONE = "gst-imaging-recorded"
@@ -33,44 +33,14 @@ def bytes_of(Gst, buffer, size=None):
         buffer.unmap(about)
 
 
-class Column:
-    """Rows of one shape, in a file: a recording may be larger than memory."""
-
-    def __init__(self, np, folder, name):
-        self.np, self.path = np, os.path.join(folder, f".{name}")
-        self.file, self.dtype, self.shape = None, None, None
-
-    def begin(self, dtype, shape):
-        if self.file and (self.dtype, self.shape) != (dtype, shape):
-            raise Failure(UNREADABLE, f"The {os.path.basename(self.path)[1:]} change from {list(self.shape)} to {list(shape)} while they"
-                                      " are recorded: a recording has one shape.")
-        if not self.file:
-            self.file = open(self.path, "wb")
-            self.dtype, self.shape = dtype, shape
-
-    def add(self, data):
-        self.file.write(data)
-
-    def finish(self, n):
-        """Returns: [n, ...], a map of the file; None where nothing was recorded"""
-        if not self.file:
-            return None
-        self.file.close()
-        return self.np.memmap(self.path, self.dtype, "r", shape=(n, *self.shape))
-
-    def remove(self):
-        if self.file:
-            self.file.close()
-            os.remove(self.path)
-
-
 class Recorder:
     """Two probes: of one frame both are called in the same thread, one after the other."""
 
     def __init__(self, np, pipeline, folder, most=0, with_frames=True):
         self.np, self.Gst, self.most, self.with_frames = np, library.gstreamer(), most, with_frames
         self.element = find_loop(pipeline)
-        self.columns = {name: Column(np, folder, name) for name in ("frames", "slopes", "commands", "modes")}
+        self.columns = {name: Column(np, folder, name) for name in ("frames", "slopes", "commands", "modes", "times")}
+        self.reserve = Reserve(folder)
         self.rows, self.missing, self.has_ended = [], 0, False  # number, time and closed of each frame
         self.pending, self.geometry, self.failure, self.rate, self.holder = None, {}, None, 0.0, None
         self.pads = [self.element.get_static_pad(name) for name in ("sink", "src")]
@@ -88,10 +58,14 @@ class Recorder:
             except Failure as failure:
                 self.failure = failure
             except OSError as error:
-                self.failure = Failure(UNREADABLE, f"The recording cannot be written: {error.strerror}.")
+                self.fail(error)
             if self.failure or (self.most and len(self) >= self.most):
                 self.element.post_message(self.Gst.Message.new_element(self.element, self.Gst.Structure.new_empty(DONE)))
         return self.Gst.PadProbeReturn.OK
+
+    def fail(self, error):
+        """error: of writing, which counts more than a failure before"""
+        self.failure = Failure(NOT_WRITTEN, f"The recording cannot be written: {error.strerror}.")
 
     # --- slopes and frames
 
@@ -180,12 +154,14 @@ class Recorder:
         modes = result.get_value("data")
         modes = bytes_of(self.Gst, modes)
         pending["modes"] = np.float32, (len(modes) // 4,), modes
+        row = result.get_value("frame"), self.time_of(buffer), result.get_value("closed")
+        pending["times"] = np.float64, (len(row),), np.array(row, np.float64).tobytes()
         for name, (dtype, shape, _data) in pending.items():
             self.columns[name].begin(np.dtype(dtype), shape)
-        for name, (_dtype, _shape, row) in pending.items():
-            self.columns[name].add(row)
+        for name, (_dtype, _shape, data) in pending.items():
+            self.columns[name].add(data)
         self.missing += result.get_value("frames-missing") if len(self) else 0
-        self.rows.append((result.get_value("frame"), self.time_of(buffer), result.get_value("closed")))
+        self.rows.append(row)
 
     # --- the end
 
@@ -195,13 +171,30 @@ class Recorder:
             pad.remove_probe(probe)
         self.probes = []
 
+    def settle(self):
+        """Ends the recording with the last frame that is on the disk as a whole."""
+        if self.has_ended:
+            return
+        self.has_ended = True  # also where the pipeline could not be stopped
+        for column in self.columns.values():
+            try:
+                column.close()
+            except OSError as error:
+                self.fail(error)
+        self.reserve.free()
+        n = min([len(self), *(n for n in (column.n_rows() for column in self.columns.values()) if n is not None)])
+        del self.rows[n:]
+        for column in self.columns.values():
+            column.cut(n)
+
     def finish(self):
         """Returns: (numbers, times, closed, arrays by their name)"""
-        self.has_ended = True  # also where the pipeline could not be stopped
-        return (*map(list, zip(*self.rows)), self.arrays())
+        self.settle()
+        return (*map(list, zip(*self.rows)), {name: column.array(len(self)) for name, column in self.columns.items()})
 
-    def arrays(self):
-        return {name: column.finish(len(self)) for name, column in self.columns.items()}
+    def publish(self):
+        """Leaves the columns as files of the result. Returns: their names"""
+        return list(filter(None, (column.publish() for column in self.columns.values())))
 
     def remove(self):
         for column in self.columns.values():

@@ -2,20 +2,22 @@
 """Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid; records a loop, and chooses its gains.
 
 invert: the interaction matrix has the shape [2 cells, commands]: a column is what one command does to all slopes, dx of all cells and
-then dy, divided by the command. The action calibrate of shreconstruct writes one. Weak modes, which would turn noise into large commands, are
-left out (--keep, --condition) or weakened (--alpha, --noise). basis: a basis of wavefronts for a grid of lenslets, for those without a
-mirror. Both write control.npy for shreconstruct, and report.html with the singular values. record: plays a pipeline with one
-shreconstruct, and writes frames, slopes, commands and matrices to telemetry.fits, after the AOT convention (A&A 686, A7, 2024). It ends with
-the pipeline, after --frames, or with Ctrl-C, and writes what there is. gains: chooses the gain of each mode that leaves the smallest
-residual (Gendron and Lena 1994), from such a recording or from arrays, and writes controller.npy for shreconstruct.
+then dy, divided by the command. A file can name another order, or --slope-order does. The action calibrate of shreconstruct writes one.
+Weak modes, which would turn noise into large commands, are left out (--keep, --condition) or weakened (--alpha, --noise). basis: a basis
+of wavefronts for a grid of lenslets, for those without a mirror. Both write control.npy for shreconstruct, and report.html with the
+singular values. record: plays a pipeline with one shreconstruct, and writes frames, slopes, commands and matrices to telemetry.fits,
+after the AOT convention (A&A 686, A7, 2024). It ends with the pipeline, after --frames, or with Ctrl-C, and writes what there is. gains:
+chooses the gain of each mode that leaves the smallest residual (Gendron and Lena 1994), from such a recording or from arrays, and writes
+controller.npy for shreconstruct.
 """
+import contextlib
 import json
 import os
 import re
 import shlex
 
 from .. import job, library
-from ..ao import bases, gainscommand, inverse, recorder, telemetry
+from ..ao import bases, gainscommand, interaction, inverse, recorder, telemetry
 from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
 
@@ -32,7 +34,7 @@ EXAMPLES = [
 ]
 
 OPTIONS = {  # of each
-    "invert": ("keep", "condition", "alpha", "noise", "covariance", "modal"),
+    "invert": ("keep", "condition", "alpha", "noise", "covariance", "modal", "slope-order"),
     "basis": ("condition", "kind", "modes", "order"),
     "record": ("frames", "no-pixels", "mode", "name", "delay"),
     "gains": ("delay", *gainscommand.OPTIONS),
@@ -60,6 +62,8 @@ def add_arguments(parser):
     parser.add_argument("--modes", type=int, metavar="N", help="of a basis of Zernike or Karhunen-Loeve modes, without piston (default 20)")
     parser.add_argument("--order", choices=["noll", "osa"], help="of Zernike modes (default noll)")
     parser.add_argument("--modal", action="store_true", help="write the product of slopes and modes, and the modes, as two files")
+    parser.add_argument("--slope-order", choices=["auto", "x-then-y", "interleaved"],
+                        help="of invert: rows of the interaction matrix (default auto: as the file names its axis, else x-then-y)")
     parser.add_argument("--frames", type=int, metavar="N", help="of record: frames after which it ends (default: the end of the pipeline)")
     parser.add_argument("--no-pixels", action="store_true", help="of record: leave out the frames themselves")
     parser.add_argument("--mode", choices=["SCAO", "SLAO", "GLAO", "MOAO", "LTAO", "MCAO"], help="of record: kind of system (default SCAO)")
@@ -76,15 +80,6 @@ def read_array(np, path):
         where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"place {list(place)}"
         raise Failure(UNREADABLE, f"{path} has {values[place]} in {where}; all numbers must be finite.")
     return values
-
-
-def read_matrix(np, path):
-    values = read_array(np, path)
-    if values.ndim != 2 or values.shape[0] % 2 or np.iscomplexobj(values):
-        turned = values.ndim == 2 and values.shape[1] % 2 == 0
-        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; an interaction matrix has [2 cells, commands]"
-                      + (": transpose it." if turned else "."))
-    return values.astype(np.float64)
 
 
 def read_covariance(np, path, n_commands):
@@ -183,7 +178,7 @@ def show(np, made, strengths, used, control):
 
 
 def invert(np, options, made):
-    matrix = read_matrix(np, options.input)
+    matrix = interaction.arrange(np, options.input, read_array(np, options.input), options.slope_order, made)
     check(options, min(matrix.shape))
     made.input(options.input, "interaction matrix")
     if options.covariance:
@@ -301,28 +296,42 @@ class Recording:
             raise recorder.Enough
 
 
+def write_telemetry(np, options, made, recording):
+    """Returns: the names of the files; without space for telemetry.fits those of the recording"""
+    path = made.path("telemetry.fits")
+    try:
+        telemetry.write(np, path, recording.loop, recording.files, options.mode or "SCAO", options.name, options.input, options.delay)
+    except OSError as error:
+        recording.loop.fail(error)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+        return recording.loop.publish()
+    recording.loop.remove()
+    return ["telemetry.fits"]
+
+
 def record(np, options, made):
     recording = Recording(np, options, made)
     made.setting("pipeline", options.input)
     stopped = play_loop(options, made, recording)
     loop = recording.loop
-    if loop.failure:
-        if not len(loop):
-            raise loop.failure
-        made.warn(str(loop.failure))
+    loop.settle()
     if not len(loop):
-        raise Failure(NO_RESULT, "Nothing was recorded: no frame went through shreconstruct.")
-    try:
-        telemetry.write(np, made.path("telemetry.fits"), loop, recording.files, options.mode or "SCAO", options.name, options.input,
-                        options.delay)
-    except OSError as error:
-        raise Failure(NOT_WRITTEN, f"{made.target}/telemetry.fits cannot be written: {error.strerror}.") from error
+        raise loop.failure or Failure(NO_RESULT, "Nothing was recorded: no frame went through shreconstruct.")
+    if loop.failure and loop.failure.code != NOT_WRITTEN:
+        made.warn(str(loop.failure))
     figures = {"frames": len(loop), "missing": loop.missing, "cells": loop.columns["slopes"].shape[1],
                "commands": loop.columns["commands"].shape[0]}
-    loop.remove()
+    names = write_telemetry(np, options, made, recording)
     for name, value in figures.items():
         made.report.figure("frames missing" if name == "missing" else name, value, at_most=0 if name == "missing" else None)
+    is_lost = loop.failure and loop.failure.code == NOT_WRITTEN
+    lost = f"{loop.failure} The {len(loop)} frames before are in {made.target}: {', '.join(names)}." if is_lost else ""
+    if lost:
+        made.report.warning(lost)
     result = made.finish(**figures)
+    if lost:
+        raise Failure(NOT_WRITTEN, lost, result)
     if stopped:
         raise stopped
     return result

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Interaction matrices [2 cells, commands] and control matrices: which axis has the slopes, and in which order."""
+from .. import library
+from ..command import UNREADABLE, WRONG_USE, Failure
+from . import telemetry
+
+ORDERS = ("interleaved", "x-then-y")
+SHOWN = 10  # commands that are named
+
+
+def names_of(path):
+    """Returns: the names of both axes, that along a row first; "" for one without"""
+    told = library.Arrays().quantities_of(path)[0]
+    return [told.get(f"axis-{axis}-name", "").lower() for axis in (0, 1)]
+
+
+def order_of(name):
+    """Returns: the order of slopes that the name of an axis tells, as shreconstruct finds it; None for none"""
+    return next((order for order in ORDERS if order in name), None)
+
+
+def has_slopes(name):
+    return "slope" in name or order_of(name) is not None
+
+
+def check_order(path, told, order):
+    """order: that of --slope-order. Returns: the order that counts"""
+    if order in (None, "auto"):
+        return told or "x-then-y"
+    if told and told != order:
+        raise Failure(WRONG_USE, f"{path} says that its slopes are {told}, and --slope-order says the other order. Leave --slope-order out, or"
+                                 " correct the file.")
+    return order
+
+
+def check_shape(np, path, values):
+    if np.iscomplexobj(values):
+        raise Failure(UNREADABLE, f"{path} has complex numbers; those of an interaction matrix are real.")
+    needs = f"{path} has the shape {list(values.shape)}; an interaction matrix has [2 cells, commands]"
+    if values.ndim != 2:
+        raise Failure(UNREADABLE, f"{needs}.")
+    if values.shape[0] % 2:
+        turned = ", or it is transposed: then transpose it" if values.shape[1] % 2 == 0 else ""
+        raise Failure(UNREADABLE, f"{needs}. The number of rows is odd: a row may be missing{turned}.")
+    if not values.any():
+        raise Failure(UNREADABLE, f"{path}: no command moves a spot: all numbers are 0.")
+
+
+def warn_of(np, path, values, is_named, warn):
+    n_slopes, n_commands = values.shape
+    if n_commands > n_slopes and not is_named:
+        warn(f"{path} has the shape {[n_slopes, n_commands]}: more commands ({n_commands}) than slopes ({n_slopes}). It may be transposed; an"
+             f" interaction matrix has [2 cells, commands], which would be {[n_commands, n_slopes]}.")
+    unseen = np.flatnonzero(~values.any(0))
+    if unseen.size:
+        named = ", ".join(map(str, unseen[:SHOWN])) + (f" and {unseen.size - SHOWN} more" if unseen.size > SHOWN else "")
+        warn(f"No slope sees command{'s' * (unseen.size > 1)} {named} (counted from 0): a column of 0 in {path}. Check whether it moved"
+             " while the matrix was measured.")
+
+
+def arrange(np, path, values, order, made):
+    """order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
+    names = names_of(path)
+    is_transposed = values.ndim == 2 and has_slopes(names[0]) and not has_slopes(names[1])
+    if is_transposed:
+        values, names = values.T, names[::-1]
+        made.warn(f"{path} names the axis along its rows \"{names[1]}\": it is [commands, slopes], and was transposed.")
+    check_shape(np, path, values)
+    order = check_order(path, order_of(names[1]), order)
+    made.setting("slope-order", order, "x-then-y")  # of the file beside the matrix, which is no input
+    made.setting("transposed", is_transposed, False)
+    warn_of(np, path, values, has_slopes(names[1]), made.warn)
+    return telemetry.in_order(np, values, 0, order == "interleaved").reshape(values.shape).astype(np.float64)
