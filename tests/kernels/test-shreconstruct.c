@@ -670,17 +670,17 @@ solve_valid (const float *d, const float *s, const uint8_t *dark, double *x)
     x[k] = a[k][N] / a[k][k];
 }
 
-/* Relative to the largest command. */
+/* Relative to the rms. */
 static double
 difference (const float *commands, const double *x)
 {
-  double worst = 0, largest = 0;
+  double wrong = 0, size = 0;
 
   for (int k = 0; k < FLICKER_COMMANDS; k++) {
-    worst = fmax (worst, fabs (commands[k] + x[k]));
-    largest = fmax (largest, fabs (x[k]));
+    wrong += (commands[k] + x[k]) * (commands[k] + x[k]);
+    size += x[k] * x[k];
   }
-  return worst / largest;
+  return sqrt (wrong / size);
 }
 
 /* Of commands that are 30 or more: slopes of up to 1 make commands of up to 1
@@ -767,7 +767,7 @@ TEST (test_flicker_adds_no_errors, "cells that flicker leave no errors")
         report.n_out, n_left);
     solve_valid (d, slopes, flags, x);
     test_check (difference (commands, x) < 1e-5,
-        "with %d dark cells a command is wrong by %g of the largest", n_left,
+        "with %d dark cells commands are wrong by %g of their rms", n_left,
         difference (commands, x));
   }
 }
