@@ -829,11 +829,11 @@ TEST_BACKENDS (
   self = make (&c);
   step (self, -1e38, 0, good);
   test_check (imk_shreconstruct_get_coefficients (self, coefficients),
-      "1e38 is said not to be finite");
+      "1e38 counts as infinite");
   for (int i = 0; i < 3; i++)
     step (self, -1e38, 0, good);
   test_check (!imk_shreconstruct_get_coefficients (self, coefficients),
-      "4e38 is said to be finite in float32");
+      "4e38 counts as finite in float32");
 }
 
 TEST_BACKENDS (test_a_controller_changes_under_its_matrices,
