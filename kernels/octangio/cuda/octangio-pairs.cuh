@@ -123,14 +123,6 @@ add_warp (float v[N])
   return v[0];
 }
 
-/* Of all products of the block. */
-template <uint32_t N> struct Bulk {
-  static constexpr uint32_t VALUES = power_of_two (2 * N);
-
-  float partial[REGISTER_THREADS / 32][VALUES];
-  float2 turn[N];
-};
-
 static __device__ __forceinline__ void
 add_if_near (float2 v, float size, float2 turn, bool all, float *re, float *im)
 {
@@ -141,21 +133,27 @@ add_if_near (float2 v, float size, float2 turn, bool all, float *re, float *im)
 }
 
 /* cos and sin of the phase that most pixels have, of each of N pairs at once.
+ * Warps leave their sums in two places in turns, so that one barrier a round is
+ * enough; then each warp adds up all of them for itself. Lane 2 i has the real
+ * part of the sum of pair i, and lane 2 i + 1 the imaginary part.
  * @products: P times two depths; 0 of pairs that are not there
  * @sizes: their absolute values */
-template <uint32_t N, uint32_t P>
+template <uint32_t N, uint32_t P, uint32_t VALUES = power_of_two (2 * N)>
 static __device__ __forceinline__ void
-find_bulk (const float4 products[P][N], const float2 sizes[P][N], Bulk<N> &bulk,
-    float2 turn[N])
+find_bulk (
+    const float4 products[P][N], const float2 sizes[P][N], float2 turn[N])
 {
-  constexpr uint32_t VALUES = Bulk<N>::VALUES;
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, k = threadIdx.x;
-  float2 own = make_float2 (1, 0); /* of product k */
+  constexpr uint32_t WARPS_A_STEP = 32 / VALUES;
+  __shared__ float partial[2][REGISTER_THREADS / 32][VALUES];
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  float own = lane % 2 ? 0 : 1;
   bool is_found = true;
 
-#pragma unroll 1
+#pragma unroll
   for (int round = 0; round < ROUNDS; round++) {
-    float sums[VALUES] = {}, sum;
+    /* so that the next round compares with the size alone */
+    float unit = round + 1 < ROUNDS ? 1 / cosine_of (round + 1) : 1;
+    float sums[VALUES] = {}, sum, other, larger;
 
 #pragma unroll
     for (uint32_t i = 0; i < N; i++)
@@ -167,28 +165,29 @@ find_bulk (const float4 products[P][N], const float2 sizes[P][N], Bulk<N> &bulk,
             round == 0, &sums[2 * i], &sums[2 * i + 1]);
       }
     sum = add_warp<VALUES> (sums);
-    if (lane % (32 / VALUES) == 0)
-      bulk.partial[warp][lane / (32 / VALUES)] = sum;
+    if (lane % WARPS_A_STEP == 0)
+      partial[round % 2][warp][lane / WARPS_A_STEP] = sum;
     __syncthreads ();
-    if (k < N) {
-      float re = 0, im = 0, length, unit;
+    sum = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < REGISTER_THREADS / 32; i += WARPS_A_STEP)
+      if (i + lane / VALUES < blockDim.x / 32)
+        sum += partial[round % 2][i + lane / VALUES][lane % VALUES];
+#pragma unroll
+    for (uint32_t mask = VALUES; mask < 32; mask *= 2)
+      sum += __shfl_xor_sync (~0u, sum, mask);
+    other = __shfl_xor_sync (~0u, sum, 1);
+    larger = fmaxf (fabsf (sum), fabsf (other));
+    is_found = is_found && larger > 0;
+    if (is_found) { /* squares of what is at most 1 are numbers */
+      float x = sum / larger, y = other / larger;
 
-      for (uint32_t i = 0; i < blockDim.x / 32; i++) {
-        re += bulk.partial[i][2 * k];
-        im += bulk.partial[i][2 * k + 1];
-      }
-      length = hypotf (re, im);
-      is_found = is_found && length > 0;
-      if (is_found)
-        own = make_float2 (re / length, im / length);
-      /* so that the next round compares with the size alone */
-      unit = round + 1 < ROUNDS ? 1 / cosine_of (round + 1) : 1;
-      bulk.turn[k] = make_float2 (own.x * unit, own.y * unit);
+      own = x * rsqrtf (x * x + y * y);
     }
-    __syncthreads ();
 #pragma unroll
     for (uint32_t i = 0; i < N; i++)
-      turn[i] = bulk.turn[i];
+      turn[i] = make_float2 (__shfl_sync (~0u, own * unit, 2 * i),
+          __shfl_sync (~0u, own * unit, 2 * i + 1));
   }
 }
 
@@ -242,7 +241,6 @@ __launch_bounds__ (REGISTER_THREADS)
 {
   constexpr uint32_t N = BETWEEN ? MOST : MOST - 1; /* products */
   extern __shared__ float shared[];
-  __shared__ Bulk<N> bulk;
   uint32_t n = a.n_depths, ascan = blockIdx.x;
   float2 *s = (float2 *) shared, turn[N];
   float *energies = (float *) (s + a.row);
@@ -267,7 +265,7 @@ __launch_bounds__ (REGISTER_THREADS)
   for (uint32_t i = 0; i < N; i++)
     turn[i] = make_float2 (1, 0);
   if (a.bulk_motion)
-    find_bulk<N, P> (products, sizes, bulk, turn);
+    find_bulk<N, P> (products, sizes, turn);
 #pragma unroll
   for (uint32_t p = 0; p < P; p++) {
     uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
@@ -417,63 +415,33 @@ flow_of_sum (const Arguments &a, float2 sum, float energy)
   return energy > 0 ? 1 - root_of (x * x + y * y) : 0;
 }
 
-/* The A-scans of a tile and of its windows, loaded at once. */
-struct Rows {
-  float2 sum[TILE_ASCANS + IMK_OCTANGIO_MAX_WINDOW - 1][TILE_DEPTHS];
-  float energy[TILE_ASCANS + IMK_OCTANGIO_MAX_WINDOW - 1][TILE_DEPTHS];
-};
-
-static __device__ __forceinline__ void
-load_rows (const Arguments &a, Rows &rows, uint32_t first, uint32_t end)
-{
-  uint32_t column = 2 * (threadIdx.x % TILE_PAIRS), z = tile_depth ();
-
-#pragma unroll 2
-  for (uint32_t i = threadIdx.x / TILE_PAIRS; first + i < end;
-       i += TILE_THREADS / TILE_PAIRS) {
-    size_t at = (size_t) (first + i) * a.row + z;
-
-    if (z >= a.n_depths)
-      break;
-    *(float4 *) &rows.sum[i][column] = *(const float4 *) (a.sum + at);
-    if (a.energy)
-      *(float2 *) &rows.energy[i][column] = *(const float2 *) (a.energy + at);
-  }
-}
-
 static __global__ void
 __launch_bounds__ (TILE_THREADS) finish (const __grid_constant__ Arguments a)
 {
   __shared__ Tile tile;
-  __shared__ Rows rows;
   uint32_t first = blockIdx.y * TILE_ASCANS, z = tile_depth ();
   uint32_t ascan = first + threadIdx.x / TILE_PAIRS;
-  uint32_t column = 2 * (threadIdx.x % TILE_PAIRS);
-  uint32_t before = min ((a.lateral - 1) / 2, first); /* of the first row */
   float2 flow = make_float2 (0, 0), mean = flow;
 
-  if (a.sum) {
-    load_rows (a, rows, first - before,
-        min (first + TILE_ASCANS + a.lateral / 2, a.n_ascans));
-    __syncthreads ();
-  }
   if (ascan < a.n_ascans && z < a.n_depths) {
     size_t at = (size_t) ascan * a.row + z;
-    float2 energy = flow;
     float4 sum = make_float4 (0, 0, 0, 0);
+    float2 energy = flow;
     uint32_t from, end;
 
     if (a.mean)
       mean = *(const float2 *) (a.mean + at);
     range_of (ascan, a.lateral, a.n_ascans, &from, &end);
+#pragma unroll 3
     for (uint32_t i = from; i < end && a.sum; i++) {
-      uint32_t row = i + before - first;
-      float4 v = *(const float4 *) &rows.sum[row][column];
+      size_t of_ascan = (size_t) i * a.row + z;
+      float4 v = *(const float4 *) (a.sum + of_ascan);
 
       sum = make_float4 (sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
       if (a.energy) {
-        energy.x += rows.energy[row][column];
-        energy.y += rows.energy[row][column + 1];
+        float2 e = *(const float2 *) (a.energy + of_ascan);
+
+        energy = make_float2 (energy.x + e.x, energy.y + e.y);
       }
     }
     flow = a.sum ? make_float2 (flow_of_sum (a, first_of (sum), energy.x),
