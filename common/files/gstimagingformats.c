@@ -33,6 +33,7 @@ enum {
   JPEG,
   RAW,
   THORLABS,
+  NPZ,
   OCTPROZ,
   UNP,
   N_FORMATS
@@ -53,6 +54,7 @@ static const Format formats[N_FORMATS] = {
         "iiq erf kdc dcr mef mos mrw x3f ",
         "libraw-dev"},
     [THORLABS] = {"Thorlabs OCT", " oct ", "libminizip-dev"},
+    [NPZ] = {"npz", " npz ", "libminizip-dev"},
     [OCTPROZ] = {"OCTproZ", " ", NULL, &gst_imaging_format_octproz},
     [UNP] = {"UNP", " unp ", NULL, &gst_imaging_format_unp},
 };
@@ -82,6 +84,21 @@ static const struct {
     {RAW, 0, 4, "\0MRM"},
     {RAW, 0, 4, "FOVb"},
     {THORLABS, 0, 4, "PK\3\4"},
+};
+
+/* What many files of matrices are, and no format here. */
+static const struct {
+  const gchar *bytes, *name, *remedy;
+} of_others[] = {
+    {"MATLAB 5.0", "a MATLAB file of version 5 to 7",
+        "Save the matrix as .npy: numpy.save (\"ONE.npy\", "
+        "scipy.io.loadmat (FILE)[NAME])."},
+    {"MATLAB 7.3", "a MATLAB file of version 7.3 (HDF5)",
+        "Save the matrix as .npy: numpy.save (\"ONE.npy\", h5py.File (FILE)"
+        "[NAME][()].T)."},
+    {"\211HDF\r\n\032\n", "HDF5",
+        "Save the array as .npy: numpy.save (\"ONE.npy\", h5py.File (FILE)"
+        "[NAME][()])."},
 };
 
 /* --- the module ----------------------------------------------------------- */
@@ -193,6 +210,9 @@ find_format (const gchar *head, gsize n, const gchar *location)
     return UNP;
   if (gst_imaging_octproz_is (location))
     return OCTPROZ;
+  if (n >= 2 && memcmp (head, "PK", 2) == 0 &&
+      has_extension (&formats[NPZ], extension))
+    return NPZ;
   for (guint i = 0; i < G_N_ELEMENTS (signatures); i++)
     if (signatures[i].offset + signatures[i].size <= n &&
         memcmp (head + signatures[i].offset, signatures[i].bytes,
@@ -234,6 +254,7 @@ gst_imaging_formats_find_reader (
   g_autofree gchar *found = NULL, *description = NULL;
   gchar head[MAX_SIGNATURE];
   gssize n = gst_imaging_format_read_at (file, head, sizeof (head), 0);
+  g_autofree gchar *start = g_strndup (head, (gsize) MAX (n, 0));
   guint format = find_format (head, (gsize) MAX (n, 0), location);
 
   if (format < N_FORMATS)
@@ -259,10 +280,18 @@ gst_imaging_formats_find_reader (
         description, description);
     return NULL;
   }
+  for (guint i = 0; i < G_N_ELEMENTS (of_others); i++)
+    if (g_str_has_prefix (start, of_others[i].bytes)) {
+      gst_imaging_format_fail (file, error,
+          GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+          "is %s, which is not read. %s", of_others[i].name,
+          of_others[i].remedy);
+      return NULL;
+    }
   found = gst_imaging_file_quote (head, MIN (n, 8));
   gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
       "starts with \"%s\", which no format does that is read here: .npy, PNG, "
-      "TIFF, FITS, OpenEXR, PNM, PFM, JPEG, camera RAW, Thorlabs .oct. Save it "
+      "TIFF, FITS, OpenEXR, PNM, PFM, JPEG, camera RAW, Thorlabs .oct, .npz. Save it "
       "as one of these.",
       found);
   return NULL;

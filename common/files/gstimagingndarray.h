@@ -154,10 +154,10 @@ GType gst_imaging_nd_array_get_type (void);
  * @error: the reason of a failure
  *
  * Reads a whole file: .npy, PNM, PFM, and PNG, TIFF, FITS, OpenEXR, JPEG,
- * camera RAW and Thorlabs .oct where their libraries are there; recordings of
- * OCTproZ and .unp with their settings beside them. What the file holds
- * decides, not its name; only the kinds of camera RAW that look like TIFF, and
- * samples without a header, need theirs.
+ * camera RAW, Thorlabs .oct and .npz where their libraries are there;
+ * recordings of OCTproZ and .unp with their settings beside them. What the file
+ * holds decides, not its name; only the kinds of camera RAW that look like
+ * TIFF, and samples without a header, need theirs.
  *
  * Returns: (transfer full): the array, to be given to
  *   gst_imaging_nd_array_free(); %NULL with @error set
@@ -170,8 +170,8 @@ GstImagingNdArray *gst_imaging_nd_array_load (
  * gst_imaging_nd_array_load_part:
  * @location: (type filename): path of a file
  * @part: which of several pictures, from 0 on: of FITS the units that have one,
- *   of TIFF the pages, of OpenEXR the parts, of Thorlabs .oct the arrays; -1:
- * as gst_imaging_nd_array_load()
+ *   of TIFF the pages, of OpenEXR the parts, of Thorlabs .oct and .npz the
+ * arrays; -1: as gst_imaging_nd_array_load()
  * @error: the reason of a failure
  *
  * Reads one picture of a file.

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 import zlib
 
 import numpy as np
@@ -1239,11 +1240,45 @@ class Source(Case):
         np.testing.assert_array_equal(self.play(self.path("colours.npy")), colours.ravel())
 
 
+class Npz(Case):
+    """A ZIP of numpy: one array, or one of several by its number."""
+
+    def setUp(self):
+        super().setUp()
+        if "thorlabs" not in FORMATS:
+            self.skipTest("built without minizip")
+
+    def test_one_array(self):
+        for save in np.savez, np.savez_compressed:
+            for array in noise("f4", 5, 7), noise("f8", 2, 3, 4), np.asfortranarray(noise("u2", 4, 6)), noise("c8", 9):
+                save(self.path("a.npz"), array)
+                self.assert_equal(self.load(self.path("a.npz")), array)
+
+    def test_one_of_several(self):
+        arrays = {"slopes": noise("f4", 3, 4), "commands": noise("f8", 6)}
+        np.savez(self.path("a.npz"), **arrays)
+        self.refuse(self.path("a.npz"), r"has 2 arrays \(0: commands, 1: slopes\)\. Make a file of one of them with `gst-imaging convert")
+        for part, name in enumerate(sorted(arrays)):
+            command_in(self.folder, "convert", "a.npz", "b.npy", f"--part={part}", "--overwrite")
+            self.assert_equal(np.load(self.path("b.npy")), arrays[name])
+        self.assertIn("has the parts 0 to 1", command_in(self.folder, "convert", "a.npz", "c.npy", "--part=2", status=3))
+
+    def test_what_is_no_array(self):
+        with zipfile.ZipFile(self.path("a.npz"), "w") as archive:
+            archive.writestr("a.txt", "text")
+        self.refuse(self.path("a.npz"), "is a ZIP without an array")
+        np.savez(self.path("a.npz"), np.array(["text"]))
+        self.refuse(self.path("a.npz"), 'a.npz: arr_0.npy" holds text')
+
+
 class Damaged(Case):
     """Cut anywhere, or with a byte changed, a file is an array or a sentence, never the end of the process."""
 
     def sources(self):
         array = noise("u2", 16, 16)
+        if "thorlabs" in FORMATS:
+            np.savez_compressed(self.path("a.npz"), array)
+            yield self.path("a.npz")
         for format_name, name, values in (("png", "a.png", array), ("tiff", "a.tif", noise("u2", 3, 16, 16)),
                                           ("fits", "a.fits", array), ("exr", "a.exr", noise("f4", 16, 16)),
                                           ("pnm", "a.pgm", array)):
@@ -1294,6 +1329,11 @@ class Damaged(Case):
             with open(self.path("a"), "wb") as file:
                 file.write(data)
             self.refuse(self.path("a"), words)
+        for data, words in ((b"MATLAB 5.0 MAT-file, Platform: GLNXA64", r"scipy\.io\.loadmat \(FILE\)\[NAME\]"), (b"MATLAB 7.3 MAT-file", r"\[NAME\]\[\(\)\]\.T"),
+                            (b"\x89HDF\r\n\x1a\n\0\0", "is HDF5, which is not read. Save the array as .npy: numpy.save")):
+            with open(self.path("a.mat"), "wb") as file:
+                file.write(data)
+            self.refuse(self.path("a.mat"), words)
         self.refuse(self.folder, "is a folder")
         self.refuse(self.path("missing.png"), "There is no file")
 

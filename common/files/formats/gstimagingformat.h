@@ -96,6 +96,7 @@ extern const GstImagingFormatTable gst_imaging_format_exr;
 extern const GstImagingFormatTable gst_imaging_format_fits;
 extern const GstImagingFormatTable gst_imaging_format_jpeg;
 extern const GstImagingFormatTable gst_imaging_format_npy;
+extern const GstImagingFormatTable gst_imaging_format_npz;
 extern const GstImagingFormatTable gst_imaging_format_octproz;
 extern const GstImagingFormatTable gst_imaging_format_pbm;
 extern const GstImagingFormatTable gst_imaging_format_pfm;

@@ -23,6 +23,7 @@ static const GstImagingFormatTable *const tables[] = {
 #endif
 #ifdef HAVE_THORLABS
     &gst_imaging_format_thorlabs,
+    &gst_imaging_format_npz, /* of the same library */
 #endif
     NULL,
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "zip.h"
 
+#include <string.h>
+
 #include <unzip.h>
 
 #include "files/gstimagingfile.h"
@@ -165,6 +167,27 @@ gst_imaging_zip_find (
   if (entry)
     *size = entry->size;
   return entry != NULL;
+}
+
+static gint
+compare_names (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(const gchar *const *) a, *(const gchar *const *) b);
+}
+
+GPtrArray *
+gst_imaging_zip_list (const GstImagingZip *self, const gchar *suffix)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  GHashTableIter iter;
+  gpointer name;
+
+  g_hash_table_iter_init (&iter, self->entries);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    if (g_str_has_suffix (name, suffix))
+      g_ptr_array_add (names, name);
+  g_ptr_array_sort (names, compare_names);
+  return names;
 }
 
 /* --- reading -------------------------------------------------------------- */

@@ -18,6 +18,11 @@ GstImagingZip *gst_imaging_zip_new (
 gboolean gst_imaging_zip_find (
     const GstImagingZip *self, const gchar *name, guint64 *size);
 
+/* Returns: (transfer full): names (transfer none) that end with @suffix, sorted
+ */
+GPtrArray *gst_imaging_zip_list (
+    const GstImagingZip *self, const gchar *suffix);
+
 /* Reads a piece of a file that is there. It is fastest in order. Bytes that do
  * not have the checksum of the ZIP are an error, once the last one is read. */
 gboolean gst_imaging_zip_read (GstImagingZip *self, const gchar *name,

@@ -86,6 +86,8 @@ for name, compression in ("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZI
     octfiles.thorlabs(path(f"thorlabs/{name}.oct"), spectra, spectra[:, :1], more=curve, compression=compression)
 with zipfile.ZipFile(path("thorlabs/stored.oct")) as archive, open(path("thorlabsheader/Header.xml"), "wb") as file:
     file.write(archive.read("Header.xml"))
+np.savez(path("npz/stored.npz"), spectra)
+np.savez_compressed(path("npz/deflated.npz"), spectra)
 for name, write in ("octproz/a_raw.raw", octfiles.octproz), ("unp/a.unp", octfiles.unp):
     settings = write(path(name), spectra)
     with open(settings, "rb") as file:
