@@ -12,7 +12,8 @@ typedef struct {
   GstShReconstructOrder order; /* AUTO: the file does not tell */
 } GstShReconstructMatrix;
 
-/* @axis: of slopes: 0 along a row, 1 from row to row
+/* @axis: of slopes: 0 along a row, 1 from row to row. A file that names the
+ * axes the other way round is transposed
  * Returns: (transfer full) (nullable): with finite numbers */
 GstShReconstructMatrix *gst_sh_reconstruct_matrix_load (
     const gchar *property, const gchar *location, guint axis, ImkError *error);

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, FolderCase, command, main, result_of
+from support import SOURCE, FolderCase, command, main, name_axes, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -130,6 +130,17 @@ class Chosen(FolderCase):
                     poles[shift:shift + len(b)] += factor * limit * share * np.array(b)
                 self.assertEqual(abs(np.roots(poles)).max() < 1, stable, (a, b, delay, limit))
 
+    def test_a_control_matrix_whose_axes_are_named_the_other_way_round_is_transposed(self):
+        self.record([1], [0.25], 2)
+        self.run_gains("--gain", "0.25", "--delay", "2")
+        expected = np.load(self.path("out", "controller.npy"))
+        interleaved = self.control.reshape(-1, 2, CELLS).transpose(0, 2, 1).reshape(self.control.shape)
+        for values, name in (self.control, "slopes x-then-y"), (interleaved, "slopes interleaved"), (self.control, "slopes"):
+            self.save("control.npy", np.ascontiguousarray(values.T))
+            name_axes(self.path("control.npy"), values.T.shape, "mode", name)
+            self.assertIn("was transposed", self.run_gains("--gain", "0.25", "--delay", "2"))
+            np.testing.assert_array_equal(np.load(self.path("out", "controller.npy")), expected)
+
     def test_doubts_are_told(self):
         self.record([1], [0.25], 2)
         self.assertIn("Its gain was another one", self.run_gains("--gain", "0.6", "--delay", "2"))
@@ -201,7 +212,7 @@ class Simulated(FolderCase):
         with self.stream(f"{mirror} gain={self.GAIN}") as stream:
             record = recorder.Recorder(np, stream.pipeline, self.folder, with_frames=False)
             self.residual(self.telescope(photons, n_frames), stream, n_frames)
-            files = telemetry.matrices(np, np.load, record.element, lambda _path, _axis: False)
+            files = telemetry.matrices(np, np.load, record.element, lambda path, _axis: np.load(path).reshape(-1, 2, self.N ** 2))
             telemetry.write(np, self.path("loop.fits"), record, files, "SCAO", None, "test", delay=2)
             record.remove()
         printed = command(self.folder, "ao", "gains", "loop.fits", "-o", "out", "--overwrite")
@@ -237,7 +248,7 @@ class Simulated(FolderCase):
         with self.stream(f"{mirror} loop=open") as stream:
             record = recorder.Recorder(np, stream.pipeline, self.folder, with_frames=False)
             self.residual(self.telescope(5000, 300), stream, 300)
-            files = telemetry.matrices(np, np.load, record.element, lambda _path, _axis: False)
+            files = telemetry.matrices(np, np.load, record.element, lambda path, _axis: np.load(path).reshape(-1, 2, self.N ** 2))
             telemetry.write(np, self.path("loop.fits"), record, files, "SCAO", None, "test")
             record.remove()
         self.assertIn("open loop", command(self.folder, "ao", "gains", "loop.fits", "-o", "out", "--delay", "2", status=3))

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, FolderCase, Gst, gst_imaging, main, play
+from support import SOURCE, TIMEOUT, FolderCase, Gst, gst_imaging, main, name_axes, play
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -77,13 +77,6 @@ class Folder(FolderCase):
         with open(path, "wb") as file:
             file.write(header + b" " * (-len(header) % 2880) + data + b"\0" * (-len(data) % 2880))
         return path
-
-    def name_axes(self, path, shape, *names):
-        """Names the axes of an array in the file beside it, that along a row first."""
-        axes = [{"name": name, "unit": "", "step": 1, "origin": 0} for name in names]
-        with open(path + ".json", "w", encoding="utf-8") as file:
-            json.dump({"schema": "gst-imaging-sidecar-v1", "file": os.path.basename(path), "first": 0, "frames": 1, "type": "f32", "shape": shape,
-                       "complete": True, "quantity": {"name": "matrix", "unit": "", "scale": 1, "offset": 0, "axes": axes}}, file)
 
 
 class Loop(Folder):
@@ -185,7 +178,7 @@ class Loop(Folder):
     def test_the_file_tells_the_order_of_its_slopes(self):
         frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
         turned = self.save("turned.npy", self.control.reshape(12, 2, N).transpose(0, 2, 1).reshape(12, 2 * N))
-        self.name_axes(turned, [12, 2 * N], "slopes interleaved")
+        name_axes(turned, [12, 2 * N], "slopes interleaved")
         found = []
         for properties in (f"matrix-location={self.matrix}", f"matrix-location={turned}"):
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties}") as stream:
@@ -194,6 +187,27 @@ class Loop(Folder):
         with self.assertRaisesRegex(AssertionError, "says that its slopes are interleaved"):
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={turned} slope-order=x-then-y") as stream:
                 stream.commands(frame)
+
+    def test_a_matrix_whose_axes_are_named_the_other_way_round_is_transposed(self):
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        frame[:PITCH, :PITCH] = 0
+        turned = self.control.reshape(12, 2, N).transpose(0, 2, 1).reshape(12, 2 * N)
+        d = self.influence.astype(np.float32)
+        exclude = f"invalid-policy=exclude interaction-location={self.save('d.npy', d)}"
+        files = [f"matrix-location={self.matrix} {exclude}"]
+        for i, (values, name) in enumerate(((self.control, "slopes x-then-y"), (turned, "slopes interleaved"), (self.control, "slopes"))):
+            path = self.save(f"t{i}.npy", np.ascontiguousarray(values.T))
+            name_axes(path, [2 * N, 12], "command", name)
+            files.append(f"matrix-location={path} {exclude}")
+        path = self.save("dt.npy", np.ascontiguousarray(d.T))
+        name_axes(path, [12, 2 * N], "slopes", "command")
+        files.append(f"matrix-location={self.matrix} invalid-policy=exclude interaction-location={path}")
+        found = []
+        for properties in files:
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties}") as stream:
+                found.append(stream.commands(frame))
+        for commands in found[1:]:
+            np.testing.assert_array_equal(commands, found[0])
 
     def test_wavefronts_are_those_of_float64(self):
         grid, scale = np.ones((CELLS, CELLS), bool), 800
@@ -276,7 +290,7 @@ class Ao(Folder):
         expected, _printed = self.invert(self.save("d.npy", matrix))
         bare = self.save("bare.npy", turned)
         named = self.save("named.npy", turned)
-        self.name_axes(named, [2 * N, 12], "command", "slopes interleaved")
+        name_axes(named, [2 * N, 12], "command", "slopes interleaved")
         for path, words in ((named, ()), (named, ("--slope-order", "auto")), (named, ("--slope-order", "interleaved")),
                             (bare, ("--slope-order", "interleaved"))):
             np.testing.assert_allclose(self.invert(path, *words)[0], expected, atol=1e-5)
@@ -288,7 +302,7 @@ class Ao(Folder):
             np.testing.assert_allclose(self.invert(self.save_fits("named.fits", turned, *cards))[0], expected, atol=1e-5)
         lone = f"{self.folder}/changed"  # the file beside the matrix decides on the result, too
         gst_imaging("ao", "invert", bare, "-o", lone)
-        self.name_axes(bare, [2 * N, 12], "command", "slopes interleaved")
+        name_axes(bare, [2 * N, 12], "command", "slopes interleaved")
         self.assertIn("has another result", gst_imaging("ao", "invert", bare, "-o", lone, status=4))
 
     def test_a_matrix_whose_axes_are_named_the_other_way_round_is_transposed(self):
@@ -297,7 +311,7 @@ class Ao(Folder):
         expected, _printed = self.invert(self.save("d.npy", matrix))
         for values, name in ((matrix, "slopes x-then-y"), (turned, "slopes interleaved"), (matrix, "slopes")):
             path = self.save("t.npy", np.ascontiguousarray(values.T))
-            self.name_axes(path, [12, 2 * N], name, "command")
+            name_axes(path, [12, 2 * N], name, "command")
             found, printed = self.invert(path)
             np.testing.assert_allclose(found, expected, atol=1e-5)
             self.assertIn("was transposed", printed)

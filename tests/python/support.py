@@ -100,6 +100,14 @@ def read_array(path):
         return np.load(npy)
 
 
+def name_axes(path, shape, *names):
+    """Names the axes of an array of f32 in the file beside it, that along a row first."""
+    axes = [{"name": name, "unit": "", "step": 1, "origin": 0} for name in names]
+    with open(path + ".json", "w", encoding="utf-8") as file:
+        json.dump({"schema": "gst-imaging-sidecar-v1", "file": os.path.basename(path), "first": 0, "frames": 1, "type": "f32",
+                   "shape": list(shape), "complete": True, "quantity": {"name": "matrix", "unit": "", "scale": 1, "offset": 0, "axes": axes}}, file)
+
+
 def launch(*words, status=0, timeout=TIMEOUT, **environment):
     """Runs gst-launch-1.0. Returns: all that it printed. gst-launch of 1.22 may hang after an error: where one is
     expected, it is ended 2 s later."""

@@ -27,11 +27,6 @@ def add_arguments(parser):
                        help="a gain is at most the one with which its mode oscillates, divided by M (default 2)")
 
 
-def is_interleaved(path, axis):
-    """Does a file name its axis so?"""
-    return interaction.order_of(interaction.names_of(path)[axis]) == "interleaved"
-
-
 def check(options, is_file):
     given = [name for name in FILES if getattr(options, name)]
     if is_file and given:
@@ -62,8 +57,8 @@ def controller_of(np, options, read, n_modes):
 def arrays(np, options, read, warn):
     slopes = library.Arrays().read(options.input)  # NaN is a cell without a centroid
     values = {name: read(np, getattr(options, name)) if getattr(options, name) else None for name in FILES}
-    control = values["matrix"]
-    if control.ndim == 2 and control.shape[1] % 2 == 0 and is_interleaved(options.matrix, 0):
+    control, name, _turned = interaction.turn(options.matrix, values["matrix"], 1, warn)
+    if control.ndim == 2 and control.shape[1] % 2 == 0 and interaction.order_of(name) == "interleaved":
         control = telemetry.in_order(np, control, 1, True).reshape(control.shape)
     u, q = loopdata.of_arrays(np, options.input, slopes, values["commands"], control, values["mode_commands"], values["reference"], warn)
     return loopdata.Loop(u, q, controller_of(np, options, read, q.shape[1]))

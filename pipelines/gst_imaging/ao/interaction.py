@@ -23,6 +23,17 @@ def has_slopes(name):
     return "slope" in name or order_of(name) is not None
 
 
+def turn(path, values, axis, warn):
+    """axis: of the slopes, 0 of an interaction matrix and 1 of a control matrix. Returns: the matrix with its slopes along it, which a file
+    that names its axes the other way round has not; the name of that axis; and whether it was transposed"""
+    name, other = (names_of(path)[1 - which] for which in (axis, 1 - axis))
+    if values.ndim != 2 or not has_slopes(other) or has_slopes(name):
+        return values, name, False
+    warn(f"{path} names the axis along its {'rows' if axis == 0 else 'columns'} \"{other}\": it is"
+         f" {'[commands, slopes]' if axis == 0 else '[slopes, commands]'}, and was transposed.")
+    return values.T, other, True
+
+
 def check_order(path, told, order):
     """order: that of --slope-order. Returns: the order that counts"""
     if order in (None, "auto"):
@@ -60,14 +71,10 @@ def warn_of(np, path, values, is_named, warn):
 
 def arrange(np, path, values, order, made):
     """order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
-    names = names_of(path)
-    is_transposed = values.ndim == 2 and has_slopes(names[0]) and not has_slopes(names[1])
-    if is_transposed:
-        values, names = values.T, names[::-1]
-        made.warn(f"{path} names the axis along its rows \"{names[1]}\": it is [commands, slopes], and was transposed.")
+    values, name, is_transposed = turn(path, values, 0, made.warn)
     check_shape(np, path, values)
-    order = check_order(path, order_of(names[1]), order)
+    order = check_order(path, order_of(name), order)
     made.setting("slope-order", order, "x-then-y")  # of the file beside the matrix, which is no input
     made.setting("transposed", is_transposed, False)
-    warn_of(np, path, values, has_slopes(names[1]), made.warn)
+    warn_of(np, path, values, has_slopes(name), made.warn)
     return telemetry.in_order(np, values, 0, order == "interleaved").reshape(values.shape).astype(np.float64)

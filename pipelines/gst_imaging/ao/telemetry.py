@@ -18,20 +18,20 @@ def in_order(np, matrix, axis, interleaved):
     return matrix.reshape(*before, 2, cells, *behind)
 
 
-def matrices(np, read, element, tells_interleaved):
-    """The files of shreconstruct, by the column of LOOPS_CONTROL, LOOPS or WAVEFRONT_SENSORS. read: a path. Returns: {name: array}"""
+def matrices(np, read, element, read_in_order):
+    """The files of shreconstruct, by the column of LOOPS_CONTROL, LOOPS or WAVEFRONT_SENSORS. read: a path. read_in_order: a path, and the
+    axis of slopes, which become two axes. Returns: {name: array}"""
     def location(name):
         return element.get_property(f"{name}-location") or ""
 
     found = {}
     if location("matrix"):
-        to_modes = in_order(np, read(location("matrix")), 1, tells_interleaved(location("matrix"), 0))
+        to_modes = read_in_order(location("matrix"), 1)
         found["MEASUREMENTS_TO_MODES" if location("modes") else "CONTROL_MATRIX"] = to_modes
     if location("modes"):
         found["MODES_TO_COMMANDS"] = read(location("modes"))
     if location("interaction"):  # [2 cells, commands] becomes [cells, 2, commands]
-        found["INTERACTION_MATRIX"] = np.moveaxis(
-            in_order(np, read(location("interaction")), 0, tells_interleaved(location("interaction"), 1)), 0, 1)
+        found["INTERACTION_MATRIX"] = np.moveaxis(read_in_order(location("interaction"), 0), 0, 1)
     if location("reference"):
         found["REF_COMMANDS"] = read(location("reference")).reshape(-1)
     if location("slope-offsets"):

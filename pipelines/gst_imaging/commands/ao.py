@@ -249,12 +249,12 @@ def words_of(text):
         raise Failure(WRONG_USE, f"The pipeline cannot be read: {str(error).lower()}.") from error
 
 
-def is_interleaved(element, path, axis):
-    """Does a matrix have x and y of each cell in turn? As shreconstruct finds it: by its property, else by the name of the axis."""
+def read_in_order(np, element, path, axis):
+    """axis: of slopes, which become two: x or y, cell. The order is that which shreconstruct finds: by its property, else by the file."""
+    values, name, _turned = interaction.turn(path, read_array(np, path), axis, lambda _text: None)
     order = element.get_property("slope-order").value_nick
-    if order != "auto":
-        return order == "interleaved"
-    return gainscommand.is_interleaved(path, axis)
+    order = interaction.order_of(name) if order == "auto" else order
+    return telemetry.in_order(np, values, axis, order == "interleaved")
 
 
 def play_loop(options, made, recording):
@@ -287,7 +287,7 @@ class Recording:
         self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
         try:
             self.files = telemetry.matrices(self.np, lambda path: read_array(self.np, path), self.loop.element,
-                                            lambda path, axis: is_interleaved(self.loop.element, path, axis))
+                                            lambda path, axis: read_in_order(self.np, self.loop.element, path, axis))
         except (ValueError, IndexError):  # shreconstruct refuses such a shape, with a sentence
             self.files = {}
 
