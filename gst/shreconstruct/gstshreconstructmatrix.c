@@ -67,27 +67,75 @@ transpose (GstShCentroidArray *a)
   return turned;
 }
 
+/* The last two of three dimensions become one.
+ * Returns: whether @a had three */
+static gboolean
+flatten (GstShCentroidArray *a)
+{
+  if (a->n_dims != 3)
+    return FALSE;
+  a->dims[1] *= a->dims[2];
+  a->n_dims = 2;
+  return TRUE;
+}
+
+gpointer
+gst_sh_reconstruct_modes_load (
+    const gchar *property, const gchar *location, ImkError *error)
+{
+  GstShCentroidArray *array =
+      gst_sh_centroid_array_load_finite (property, location, error);
+
+  return array && flatten (array) ? transpose (array) : array;
+}
+
+/* Where names do not tell, slopes are where the property has them, and in a
+ * cube along a row. */
+static gboolean
+has_slopes_along_row (
+    const gchar *row, const gchar *column, gboolean is_cube, guint axis)
+{
+  if (has_slopes (row) != has_slopes (column))
+    return has_slopes (row);
+  return is_cube || axis == 0;
+}
+
+/* Slopes become those of @axis. */
+static void
+orient (GstShReconstructMatrix *self, const gchar *location, gboolean is_cube,
+    guint axis)
+{
+  GstStructure *told = read_told (location);
+  g_autofree gchar *x = name_of (told, 0), *y = name_of (told, 1);
+  g_autofree gchar *both = g_strjoin (" ", x, y, NULL);
+  g_autofree gchar *mode = name_of (told, 2);
+  const gchar *row = is_cube ? both : x, *column = is_cube ? mode : y;
+  const gboolean along_row = has_slopes_along_row (row, column, is_cube, axis);
+
+  self->order = order_of (along_row ? row : column);
+  if (along_row != (axis == 0))
+    self->array = transpose (self->array);
+  g_clear_pointer (&told, gst_structure_free);
+}
+
 GstShReconstructMatrix *
 gst_sh_reconstruct_matrix_load (
     const gchar *property, const gchar *location, guint axis, ImkError *error)
 {
   GstShCentroidArray *array =
       gst_sh_centroid_array_load_finite (property, location, error);
-  GstStructure *told = array ? read_told (location) : NULL;
-  g_autofree gchar *of_slopes = name_of (told, axis);
-  g_autofree gchar *of_others = name_of (told, 1 - axis);
   GstShReconstructMatrix *self;
+  gboolean is_cube;
 
   if (!array)
     return NULL;
   self = g_new (GstShReconstructMatrix, 1);
-  self->order = order_of (of_slopes);
-  if (array->n_dims == 2 && has_slopes (of_others) && !has_slopes (of_slopes)) {
-    array = transpose (array);
-    self->order = order_of (of_others);
-  }
+  is_cube = flatten (array);
   self->array = array;
-  g_clear_pointer (&told, gst_structure_free);
+  if (array->n_dims == 2)
+    orient (self, location, is_cube, axis);
+  else
+    self->order = GST_SH_RECONSTRUCT_ORDER_AUTO;
   return self;
 }
 

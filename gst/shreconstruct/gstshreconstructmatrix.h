@@ -13,10 +13,15 @@ typedef struct {
 } GstShReconstructMatrix;
 
 /* @axis: of slopes: 0 along a row, 1 from row to row. A file that names the
- * axes the other way round is transposed
+ * axes the other way round is
+ * transposed. A cube, as cacao has, is [modes, y, x]: slopes are along y and x
  * Returns: (transfer full) (nullable): with finite numbers */
 GstShReconstructMatrix *gst_sh_reconstruct_matrix_load (
     const gchar *property, const gchar *location, guint axis, ImkError *error);
+/* A GstImagingFileLoad: [commands, modes], or a cube [modes, y, x].
+ * Returns: GstShCentroidArray, with two dimensions of a cube */
+gpointer gst_sh_reconstruct_modes_load (
+    const gchar *property, const gchar *location, ImkError *error);
 void gst_sh_reconstruct_matrix_free (gpointer matrix);
 
 G_END_DECLS

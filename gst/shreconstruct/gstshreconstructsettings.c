@@ -118,7 +118,8 @@ static const GstImagingSetting settings[] = {
         "cells]: the control matrix R, in units of the mirror for each unit of "
         "a slope. Without it the commands are those of reference-location, as "
         "many as `commands`"),
-    FILE_OF ("modes", KERNEL, modes,
+    GST_IMAGING_PATH ("modes-location", LIVE, GST_SH_RECONSTRUCT_KERNEL,
+        GstShReconstructSettings, modes, gst_sh_reconstruct_modes_load, g_free,
         "Path of an array [commands, modes]: the commands that make each mode. "
         "Empty: each command is a mode"),
     FILE_OF ("controller", CONTROL, controller,

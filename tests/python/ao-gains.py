@@ -141,6 +141,15 @@ class Chosen(FolderCase):
             self.assertIn("was transposed", self.run_gains("--gain", "0.25", "--delay", "2"))
             np.testing.assert_array_equal(np.load(self.path("out", "controller.npy")), expected)
 
+    def test_matrices_are_cubes_of_cacao(self):
+        self.record([1], [0.25], 2)
+        self.run_gains("--gain", "0.25", "--delay", "2")
+        expected = np.load(self.path("out", "controller.npy"))
+        self.save("control.npy", self.control.reshape(-1, 6, 2 * CELLS // 6))
+        self.save("modes.npy", self.modes.T.reshape(-1, 4, 2))
+        self.run_gains("--gain", "0.25", "--delay", "2")
+        np.testing.assert_array_equal(np.load(self.path("out", "controller.npy")), expected)
+
     def test_doubts_are_told(self):
         self.record([1], [0.25], 2)
         self.assertIn("Its gain was another one", self.run_gains("--gain", "0.6", "--delay", "2"))

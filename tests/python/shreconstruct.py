@@ -70,7 +70,7 @@ class Folder(FolderCase):
 
     def save_fits(self, name, values, *cards):
         path = os.path.join(self.folder, name)
-        header = ["SIMPLE  =                    T", "BITPIX  =                  -32", "NAXIS   =                    2",
+        header = ["SIMPLE  =                    T", "BITPIX  =                  -32", f"NAXIS   = {values.ndim:20d}",
                   *(f"NAXIS{i}  = {n:20d}" for i, n in enumerate(reversed(values.shape), 1)), *cards, "END"]
         header = "".join(card.ljust(80) for card in header).encode("ascii")
         data = values.astype(">f4").tobytes()
@@ -209,6 +209,28 @@ class Loop(Folder):
         for commands in found[1:]:
             np.testing.assert_array_equal(commands, found[0])
 
+    def test_cubes_of_cacao_are_matrices(self):
+        """[modes, y, x]: of control matrix, interaction matrix and modes"""
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        frame[:PITCH, :PITCH] = 0
+        modes = np.linalg.qr(self.rng.normal(size=(12, 5)))[0].astype(np.float32)
+        d = self.influence.astype(np.float32)
+        modal = np.linalg.pinv(d @ modes).astype(np.float32)
+        files = {"": [self.save(f"{name}.npy", values) for name, values in (("r", modal), ("m", modes), ("d", d))]}
+        for kind, cards in ("cube", ()), ("named", ["CTYPE1  = 'x       '", "CTYPE2  = 'slopes x-then-y'", "CTYPE3  = 'mode    '"]):
+            files[kind] = [self.save_fits(f"{kind}-{name}.fits", values.reshape(len(values), -1, columns), *cards)
+                           for name, values, columns in (("r", modal, CELLS), ("m", modes.T, 4), ("d", d.T, CELLS))]
+        turned = modal.reshape(5, 2, N).transpose(0, 2, 1)
+        files["interleaved"] = [self.save_fits("i.fits", turned, "CTYPE1  = 'interleaved'"), *files["cube"][1:]]
+        found = []
+        for matrix, modes, interaction in files.values():
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={matrix} modes-location={modes} invalid-policy=exclude"
+                        f" interaction-location={interaction}") as stream:
+                found.append(stream.commands(frame))
+        for commands in found[1:]:
+            np.testing.assert_array_equal(commands, found[0])
+        self.assertGreater(np.abs(found[0]).max(), 0.01)
+
     def test_wavefronts_are_those_of_float64(self):
         grid, scale = np.ones((CELLS, CELLS), bool), 800
         left, right = bases.southwell(np, grid)
@@ -316,6 +338,18 @@ class Ao(Folder):
             np.testing.assert_allclose(found, expected, atol=1e-5)
             self.assertIn("was transposed", printed)
             self.assertNotIn("more commands", printed)
+
+    def test_a_cube_of_cacao_is_an_interaction_matrix(self):
+        matrix = self.rng.normal(size=(2 * N, 12)).astype(np.float32)
+        expected, printed = self.invert(self.save("d.npy", matrix))
+        self.assertNotIn("cube", printed)
+        found, printed = self.invert(self.save_fits("cube.fits", matrix.T.reshape(12, 2 * CELLS, CELLS)))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        self.assertIn(f"has the shape [12, {2 * CELLS}, {CELLS}]: it is taken as a cube of 12 commands with {2 * N} slopes each", printed)
+        turned = matrix.reshape(2, N, 12).transpose(2, 1, 0)
+        found, printed = self.invert(self.save_fits("named.fits", turned, "CTYPE1  = 'slopes interleaved'"))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        self.assertNotIn("cube", printed)
 
     def test_a_matrix_that_is_suspicious_is_a_warning(self):
         matrix = self.rng.normal(size=(2 * N, 12))

@@ -60,7 +60,8 @@ def arrays(np, options, read, warn):
     control, name, _turned = interaction.turn(options.matrix, values["matrix"], 1, warn)
     if control.ndim == 2 and control.shape[1] % 2 == 0 and interaction.order_of(name) == "interleaved":
         control = telemetry.in_order(np, control, 1, True).reshape(control.shape)
-    u, q = loopdata.of_arrays(np, options.input, slopes, values["commands"], control, values["mode_commands"], values["reference"], warn)
+    modes = telemetry.modes_of(values["mode_commands"]) if options.mode_commands else None
+    u, q = loopdata.of_arrays(np, options.input, slopes, values["commands"], control, modes, values["reference"], warn)
     return loopdata.Loop(u, q, controller_of(np, options, read, q.shape[1]))
 
 

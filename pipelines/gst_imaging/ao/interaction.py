@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Interaction matrices [2 cells, commands] and control matrices: which axis has the slopes, and in which order."""
+"""Interaction matrices [2 cells, commands] and control matrices: which axis has the slopes, and in which order. Cubes of cacao."""
 from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 from . import telemetry
@@ -8,10 +8,10 @@ ORDERS = ("interleaved", "x-then-y")
 SHOWN = 10  # commands that are named
 
 
-def names_of(path):
-    """Returns: the names of both axes, that along a row first; "" for one without"""
+def names_of(path, n_dims):
+    """Returns: the names of the axes, that along a row first; "" for one without"""
     told = library.Arrays().quantities_of(path)[0]
-    return [told.get(f"axis-{axis}-name", "").lower() for axis in (0, 1)]
+    return [told.get(f"axis-{axis}-name", "").lower() for axis in range(n_dims)]
 
 
 def order_of(name):
@@ -24,14 +24,25 @@ def has_slopes(name):
 
 
 def turn(path, values, axis, warn):
-    """axis: of the slopes, 0 of an interaction matrix and 1 of a control matrix. Returns: the matrix with its slopes along it, which a file
-    that names its axes the other way round has not; the name of that axis; and whether it was transposed"""
-    name, other = (names_of(path)[1 - which] for which in (axis, 1 - axis))
-    if values.ndim != 2 or not has_slopes(other) or has_slopes(name):
+    """As shreconstruct finds it. axis: of the slopes, 0 of an interaction matrix and 1 of a control matrix. A cube, as cacao has, is
+    [modes, y, x]. Returns: the matrix with its slopes along the axis; the name of that axis; and whether it was transposed"""
+    if values.ndim not in (2, 3):
+        return values, "", False
+    *row, column = names_of(path, values.ndim)
+    row = " ".join(row)
+    is_named, shape = has_slopes(row) != has_slopes(column), list(values.shape)
+    along_row = has_slopes(row) if is_named else values.ndim == 3 or axis == 1
+    values = values.reshape(len(values), -1)
+    if len(shape) == 3 and not is_named:
+        warn(f"{path} has the shape {shape}: it is taken as a cube of {len(values)} {'commands' if axis == 0 else 'modes'} with"
+             f" {values.shape[1]} slopes each, [modes, y, x], as cacao writes one.")
+    name = row if along_row else column
+    if along_row == (axis == 1):
         return values, name, False
-    warn(f"{path} names the axis along its {'rows' if axis == 0 else 'columns'} \"{other}\": it is"
-         f" {'[commands, slopes]' if axis == 0 else '[slopes, commands]'}, and was transposed.")
-    return values.T, other, True
+    if len(shape) == 2:
+        warn(f"{path} names the axis along its {'rows' if along_row else 'columns'} \"{name}\": it is"
+             f" {'[commands, slopes]' if along_row else '[slopes, commands]'}, and was transposed.")
+    return values.T, name, True
 
 
 def check_order(path, told, order):

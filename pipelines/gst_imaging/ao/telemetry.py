@@ -18,6 +18,11 @@ def in_order(np, matrix, axis, interleaved):
     return matrix.reshape(*before, 2, cells, *behind)
 
 
+def modes_of(values):
+    """Returns: [commands, modes], also of a cube of cacao, [modes, y, x]"""
+    return values.reshape(len(values), -1).T if values.ndim == 3 else values
+
+
 def matrices(np, read, element, read_in_order):
     """The files of shreconstruct, by the column of LOOPS_CONTROL, LOOPS or WAVEFRONT_SENSORS. read: a path. read_in_order: a path, and the
     axis of slopes, which become two axes. Returns: {name: array}"""
@@ -29,7 +34,7 @@ def matrices(np, read, element, read_in_order):
         to_modes = read_in_order(location("matrix"), 1)
         found["MEASUREMENTS_TO_MODES" if location("modes") else "CONTROL_MATRIX"] = to_modes
     if location("modes"):
-        found["MODES_TO_COMMANDS"] = read(location("modes"))
+        found["MODES_TO_COMMANDS"] = modes_of(read(location("modes")))
     if location("interaction"):  # [2 cells, commands] becomes [cells, 2, commands]
         found["INTERACTION_MATRIX"] = np.moveaxis(read_in_order(location("interaction"), 0), 0, 1)
     if location("reference"):
