@@ -70,7 +70,8 @@ struct _GstShReconstruct {
   gfloat *coefficients; /* [n_modes]: of the frame */
   GstShReconstructWavefront *wavefront;
   GstShReconstructRealtime *realtime;
-  gboolean is_tensor;
+  gboolean is_tensor, is_flat;
+  GstShReconstructOrder order; /* of the columns of the matrix */
   gint fps_n, fps_d;
   guint n_sent; /* outputs of the caps that were sent; 0 before */
   GstBufferPool *pool;
@@ -195,6 +196,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     self->n_cells = plan.config.n_cells;
     self->n_modes = plan.config.n_modes;
     self->n_commands = plan.config.n_commands;
+    self->order = plan.order;
     self->commands =
         g_realloc_n (self->commands, self->n_commands, sizeof (gfloat));
     self->coefficients =
@@ -294,10 +296,11 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
   self->fps_d = 1;
   gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d);
   self->n_sent = 0; /* the frame rate may be another one */
-  self->n_input = gst_sh_reconstruct_cells_of_caps (caps);
+  self->n_input = gst_sh_reconstruct_cells_of_caps (caps, &self->is_flat);
   if (self->is_tensor && self->n_input == 0) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("These tensors are no slopes. Set fields=slopes on shcentroid."),
+        ("These tensors are no slopes, which have [2, cells] or [2 cells] "
+         "numbers. Set fields=slopes on shcentroid."),
         ("%" GST_PTR_FORMAT, caps));
     return FALSE;
   }
@@ -404,6 +407,20 @@ follow_sensor (GstShReconstruct *self, const Frame *f,
     return IMK_OK;
   self->n_input = n_cells;
   return gst_imaging_engine_renew (self->base.engine, error);
+}
+
+static GstShReconstructInput
+input_of (const GstShReconstruct *self, const GstShReconstructSettings *s)
+{
+  const GstShReconstructOrder order =
+      s->input_order == GST_SH_RECONSTRUCT_ORDER_AUTO ? self->order
+                                                      : s->input_order;
+
+  if (!self->is_tensor)
+    return GST_SH_RECONSTRUCT_INPUT_METADATA;
+  return self->is_flat && order == GST_SH_RECONSTRUCT_ORDER_INTERLEAVED
+             ? GST_SH_RECONSTRUCT_INPUT_INTERLEAVED
+             : GST_SH_RECONSTRUCT_INPUT_X_THEN_Y;
 }
 
 /* All that can be done before the commands are there. */
@@ -606,8 +623,8 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   if (status == IMK_OK && !send_caps (self))
     return GST_FLOW_NOT_NEGOTIATED;
   if (status == IMK_OK)
-    status = gst_sh_reconstruct_slopes_open (
-        &f.slopes, buffer, self->is_tensor, s->results, self->n_cells, &error);
+    status = gst_sh_reconstruct_slopes_open (&f.slopes, buffer,
+        input_of (self, s), s->results, self->n_cells, &error);
   if (status == IMK_OK) {
     self->n_input = self->n_cells;
     status = control (self, &f, s, &error);

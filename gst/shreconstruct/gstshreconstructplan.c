@@ -112,7 +112,6 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
     guint n_cells, GstShReconstructPlan *p, ImkError *error)
 {
   const GstShCentroidArray *a;
-  GstShReconstructOrder order;
   ImkStatus status;
 
   if (!s->matrix)
@@ -125,9 +124,9 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
         "[commands, 2 cells]: dx of all cells, then dy (slope-order)", error);
   p->config.n_cells = (guint32) (a->dims[1] / 2);
   p->config.n_modes = p->config.n_commands = (guint32) a->dims[0];
-  status = find_order (s, "matrix-location", s->matrix, &order, error);
+  status = find_order (s, "matrix-location", s->matrix, &p->order, error);
   if (status == IMK_OK && with_matrices)
-    p->config.matrix = p->matrix = matrix_of (a, order);
+    p->config.matrix = p->matrix = matrix_of (a, p->order);
   return status;
 }
 

@@ -145,6 +145,11 @@ static const GstImagingSetting settings[] = {
         "GstShReconstructOrder", order_values,
         "Order of the columns of the control matrix, and of the rows of the "
         "interaction matrix"),
+    CHOICE_OF ("input-order", 0, input_order, "GstShReconstructOrder",
+        order_values,
+        "Order of slopes that arrive as tensors of one row [2 cells], such as "
+        "those of other programs in shared memory. auto: that of the columns of "
+        "the control matrix"),
     CHOICE_OF ("matrix-storage", GST_SH_RECONSTRUCT_KERNEL, storage,
         "GstShReconstructStorage", storage_values,
         "How the control matrix is kept. With 16 bits a GPU reads half as much "

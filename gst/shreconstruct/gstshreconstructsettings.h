@@ -26,7 +26,7 @@ typedef struct {
   GstImagingFile *matrix, *modes, *controller, *reference, *offsets,
       *interaction, *actuator_map, *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
   GstImagingArray *mode_gains, *dead;
-  GstShReconstructOrder order;
+  GstShReconstructOrder order, input_order;
   gdouble gain, leak, minimum, maximum, slew, min_valid;
   ImkShreconstructInvalid invalid;
   ImkShreconstructDark dark;
@@ -61,11 +61,13 @@ ImkStatus gst_sh_reconstruct_apply (
 
 /* What a configuration refers to.
  * @is_idle: there is no control matrix, but the number of commands
+ * @order: of the columns of the file of the control matrix
  * @map: (nullable): [n_outputs] of the command of each, -1 for none
  * @mirrors: (nullable): [n_commands][mirror_commands]: transposed matrices */
 typedef struct {
   ImkShreconstructConfig config;
   gboolean is_idle;
+  GstShReconstructOrder order;
   gfloat *matrix, *modes, *reference, *offsets, *interaction;
   gdouble *feedback, *forward;
   guint8 *dead;

@@ -75,17 +75,42 @@ find_slopes (GstBuffer *buffer, const gchar *element)
                                                                         : NULL;
 }
 
-/* The slopes are the first tensor, [2][cells]; flags may follow. */
+/* Returns: numbers of a tensor that has one row, wherever its axis is; else 0
+ */
+static guint64
+size_of_row (const GStrv dims)
+{
+  guint64 n = 1;
+
+  for (guint i = 0; dims[i]; i++) {
+    const guint64 size = g_ascii_strtoull (dims[i], NULL, 10);
+
+    if (n != 1 && size != 1)
+      return 0;
+    n = MAX (n, size);
+  }
+  return n;
+}
+
+/* The slopes are the first tensor, [2][cells] or [2 cells]; flags may follow.
+ */
 guint
-gst_sh_reconstruct_cells_of_caps (GstCaps *caps)
+gst_sh_reconstruct_cells_of_caps (GstCaps *caps, gboolean *is_flat)
 {
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   const gchar *text = gst_structure_get_string (s, "dimensions");
   g_auto (GStrv) tensors = g_strsplit (text ? text : "", ",", 2);
   g_auto (GStrv) dims = g_strsplit (tensors[0] ? tensors[0] : "", ":", -1);
-  guint64 n_cells;
+  guint64 n_cells, n_slopes;
 
-  if (!gst_structure_has_name (s, "other/tensors") || g_strv_length (dims) < 2)
+  *is_flat = FALSE;
+  if (!gst_structure_has_name (s, "other/tensors"))
+    return 0;
+  n_slopes = size_of_row (dims);
+  *is_flat = n_slopes > 0 && n_slopes % 2 == 0;
+  if (*is_flat)
+    return n_slopes / 2 > G_MAXINT32 ? 0 : (guint) (n_slopes / 2);
+  if (g_strv_length (dims) < 2)
     return 0;
   n_cells = g_ascii_strtoull (dims[0], NULL, 10);
   for (guint i = 1; dims[i]; i++)
@@ -115,8 +140,8 @@ gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self)
 }
 
 static ImkStatus
-open_tensors (GstShReconstructSlopes *self, GstBuffer *buffer, guint n_cells,
-    ImkError *error)
+open_tensors (GstShReconstructSlopes *self, GstBuffer *buffer,
+    gboolean is_interleaved, guint n_cells, ImkError *error)
 {
   const gsize size = 2 * (gsize) n_cells * sizeof (gfloat);
   const gsize all = gst_buffer_get_size (buffer);
@@ -131,6 +156,10 @@ open_tensors (GstShReconstructSlopes *self, GstBuffer *buffer, guint n_cells,
   if (all > size) {
     self->bytes = buffer;
     self->bytes_at = size;
+  }
+  if (is_interleaved) {
+    self->columns = 2;
+    self->dy = 1;
   }
   return IMK_OK;
 }
@@ -214,11 +243,15 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
 
 ImkStatus
 gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self, GstBuffer *buffer,
-    gboolean is_tensor, const gchar *element, guint n_cells, ImkError *error)
+    GstShReconstructInput input, const gchar *element, guint n_cells,
+    ImkError *error)
 {
   *self = (GstShReconstructSlopes){.n_cells = n_cells};
-  return is_tensor ? open_tensors (self, buffer, n_cells, error)
-                   : open_metadata (self, buffer, element, n_cells, error);
+  return input == GST_SH_RECONSTRUCT_INPUT_METADATA
+             ? open_metadata (self, buffer, element, n_cells, error)
+             : open_tensors (self, buffer,
+                   input == GST_SH_RECONSTRUCT_INPUT_INTERLEAVED, n_cells,
+                   error);
 }
 
 static const guint8 *

@@ -25,20 +25,26 @@ typedef struct {
   gfloat *own; /* (nullable): where they had to be gathered */
 } GstShReconstructSlopes;
 
-/* Returns: cells of slopes as tensors; 0 for other caps */
-guint gst_sh_reconstruct_cells_of_caps (GstCaps *caps);
+typedef enum {
+  GST_SH_RECONSTRUCT_INPUT_METADATA,
+  GST_SH_RECONSTRUCT_INPUT_X_THEN_Y, /* a tensor, then perhaps flags */
+  GST_SH_RECONSTRUCT_INPUT_INTERLEAVED,
+} GstShReconstructInput;
+
+/* @is_flat: (out): one row [2 cells], which may have either order
+ * Returns: cells of slopes as tensors; 0 for other caps */
+guint gst_sh_reconstruct_cells_of_caps (GstCaps *caps, gboolean *is_flat);
 
 /* Returns: cells of the slopes in the metadata of a frame; 0 without */
 guint gst_sh_reconstruct_cells_of_frame (
     GstBuffer *buffer, const gchar *element);
 
-/* @is_tensor: @buffer has slopes, then perhaps flags; else they are in its
- *   metadata, under the name @element (nullable)
+/* @element: (nullable): whose metadata has them
  * Finds them, wherever their memory is. Returns: IMK_OK, then close; or an
  * error with nothing to close */
 ImkStatus gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self,
-    GstBuffer *buffer, gboolean is_tensor, const gchar *element, guint n_cells,
-    ImkError *error);
+    GstBuffer *buffer, GstShReconstructInput input, const gchar *element,
+    guint n_cells, ImkError *error);
 /* For the CPU, once or more. Waits for a device that makes them. */
 ImkStatus gst_sh_reconstruct_slopes_map (
     GstShReconstructSlopes *self, ImkError *error);

@@ -259,6 +259,43 @@ CHECK_TEST (test_caps_that_change_in_the_loop)
   check_says (bus, GST_MESSAGE_ERROR, "The sensor has 3 cells");
 }
 
+/* Of one row, as other programs have them in shared memory. */
+static const struct {
+  const gchar *dims, *settings;
+  gdouble expected;
+} rows[] = {
+    {"4:1:1:1", "", 1.5},
+    {"1:4:1:1", "", 1.5},
+    {"4", "input-order=x-then-y", 1.5},
+    {"4:1:1:1", "input-order=interleaved", 2.5},
+    {"1:4:1:1", "slope-order=interleaved", 1.5},
+    {"4:1:1:1", "slope-order=interleaved input-order=x-then-y", 2.5},
+    {"2:2:1:1", "input-order=interleaved", 1.5},
+};
+
+CHECK_LOOP_TEST (test_slopes_are_one_row, G_N_ELEMENTS (rows))
+{
+  const gfloat slopes[] = {-1, -2, -4, -8};
+  g_autofree gchar *settings =
+      g_strconcat ("gain=1 name=rc ", rows[__i__].settings, NULL);
+  g_autofree gchar *caps = g_strdup_printf (
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=(string)%s,framerate=0/1",
+      rows[__i__].dims);
+  g_autoptr (CheckHarness) h = harness_new (settings, caps);
+  g_autoptr (GstBuffer) out = NULL;
+  gfloat command = 0;
+  guint n_valid;
+
+  check_push (h, gst_buffer_new_memdup (slopes, sizeof (slopes)), GST_FLOW_OK);
+  out = check_pull (h);
+  gst_buffer_extract (out, 0, &command, sizeof (command));
+  fail_unless_equals_float (command, rows[__i__].expected);
+  gst_structure_get_uint (
+      gst_imaging_results_get (out, "rc"), "cells-valid", &n_valid);
+  fail_unless_equals_int (n_valid, N_CELLS);
+}
+
 CHECK_TEST (test_light_that_goes_and_comes_back_is_told)
 {
   g_autoptr (CheckHarness) h =
@@ -1059,6 +1096,12 @@ static const struct {
     {"other/tensors,format=static,num_tensors=1,types=float32,"
      "dimensions=(string)10:2:1:3,framerate=1/1",
         "matrix-location=$/means.npy", "no slopes"},
+    {"other/tensors,format=static,num_tensors=1,types=float32,"
+     "dimensions=(string)5:1:1:1,framerate=1/1",
+        "matrix-location=$/means.npy", "[2, cells] or [2 cells]"},
+    {"other/tensors,format=static,num_tensors=1,types=float32,"
+     "dimensions=(string)6:1:1:1,framerate=1/1",
+        "matrix-location=$/means.npy", "The sensor has 3 cells"},
     {SLOPES, "matrix-location=$/means.npy invalid-policy=exclude",
         "Set interaction-location"},
     {SLOPES,

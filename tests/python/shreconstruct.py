@@ -231,6 +231,27 @@ class Loop(Folder):
             np.testing.assert_array_equal(commands, found[0])
         self.assertGreater(np.abs(found[0]).max(), 0.01)
 
+    def test_slopes_of_others_come_from_shared_memory(self):
+        """As pyRTC (2 N,) and cacao (2 N, 1) have them"""
+        slopes = self.rng.normal(size=2 * N).astype(np.float32)
+        expected = -0.5 * self.control.astype(float) @ slopes
+        for axes, values, order in ((1, slopes, "auto"), (2, slopes, "x-then-y"), (1, slopes.reshape(2, N).T, "interleaved")):
+            writer = Gst.parse_launch(f"appsrc name=in format=time ! shmimsink stream=signal replace=true folder={self.folder} axes={axes}")
+            writer.get_by_name("in").set_property("caps", Gst.Caps.from_string(
+                f"other/tensors,format=static,num_tensors=1,types=float32,dimensions={2 * N}:1:1:1,framerate=0/1"))
+            reader = Gst.parse_launch(f"shmimsrc stream=signal folder={self.folder} ! shreconstruct matrix-location={self.matrix}"
+                                      f" input-order={order} ! appsink name=out sync=false")
+            writer.set_state(Gst.State.PLAYING)
+            for _ in range(2):  # the source reads what is written after its start
+                writer.get_by_name("in").emit("push-buffer", Gst.Buffer.new_wrapped(values.tobytes()))
+                writer.get_state(TIMEOUT * Gst.SECOND)
+                reader.set_state(Gst.State.PLAYING)
+            sample = reader.get_by_name("out").emit("try-pull-sample", TIMEOUT * Gst.SECOND)
+            commands = np.frombuffer(sample.get_buffer().extract_dup(0, 48), np.float32)
+            np.testing.assert_allclose(commands, expected, atol=1e-5)
+            for pipeline in reader, writer:
+                pipeline.set_state(Gst.State.NULL)
+
     def test_wavefronts_are_those_of_float64(self):
         grid, scale = np.ones((CELLS, CELLS), bool), 800
         left, right = bases.southwell(np, grid)
