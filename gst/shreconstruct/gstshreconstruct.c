@@ -64,9 +64,10 @@ struct _GstShReconstruct {
   ImkShreconstruct *kernel, *before; /* @before: whose state is taken over */
   GstShReconstructDevice *device;
   guint n_cells, n_modes, n_commands;
-  gboolean is_idle; /* without a control matrix */
-  guint n_input;    /* cells of the sensor; 0 while they are not known */
-  gfloat *commands; /* [n_commands]: of the frame, before the actuator map */
+  gboolean is_idle;    /* without a control matrix */
+  gboolean is_resting; /* on the way to the reference commands, or there */
+  guint n_input;       /* cells of the sensor; 0 while they are not known */
+  gfloat *commands;    /* [n_commands]: of the frame, before the actuator map */
   gfloat *coefficients; /* [n_modes]: of the frame */
   GstShReconstructWavefront *wavefront;
   GstShReconstructRealtime *realtime;
@@ -318,6 +319,8 @@ typedef struct {
   GstShReconstructSlopes slopes;
   ImkShreconstructReport report;
   gboolean is_closed, is_calibrating;
+  gboolean is_held;  /* the mirror stays as it is */
+  gboolean has_poke; /* of a calibration */
   guint64 number, missing;
 } Frame;
 
@@ -492,6 +495,18 @@ process (GstShReconstruct *self, Frame *f, ImkError *error)
              : status;
 }
 
+/* Returns: whether all mirrors have the reference commands, so that the loop
+ * can begin */
+static gboolean
+go_to_reference (GstShReconstruct *self)
+{
+  const gboolean is_there = imk_shreconstruct_rest (self->kernel);
+
+  imk_shreconstruct_commands (self->kernel, self->commands);
+  return is_there &&
+         gst_sh_reconstruct_outputs_are_at (self->outputs, self->commands);
+}
+
 /* Sums of inf and NaN stay so for ever, and no mirror can take them. Limits
  * hide what a coefficient is. */
 static void
@@ -501,9 +516,8 @@ restart_overflowed (GstShReconstruct *self, const Frame *f)
       !imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
 
   if (overflowed) {
-    if (!imk_shreconstruct_rest (self->kernel))
+    if (!go_to_reference (self))
       g_atomic_int_set (&self->wants_reset, TRUE);
-    imk_shreconstruct_commands (self->kernel, self->commands);
     imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
   }
   if (overflowed && !self->has_overflowed)
@@ -528,7 +542,8 @@ rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
   if (!wants_reset && !f->is_calibrating && !self->is_idle &&
       s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED)
     return TRUE;
-  if (imk_shreconstruct_rest (self->kernel))
+  self->is_resting = TRUE;
+  if (go_to_reference (self))
     return TRUE;
   if (wants_reset)
     g_atomic_int_set (&self->wants_reset, TRUE);
@@ -547,6 +562,7 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
   can_begin = rest (self, f, s);
   f->is_closed = can_begin && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
                  !s->freeze && !f->is_calibrating && !self->is_idle;
+  self->is_resting &= !f->is_closed;
   if (f->is_closed)
     status = process (self, f, error);
   else
@@ -558,8 +574,10 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
   if (f->is_calibrating && can_begin)
     status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
   if (f->is_calibrating && can_begin && status == IMK_OK)
-    gst_sh_reconstruct_calibration_step (self->calibration, s, &f->slopes,
-        self->n_cells, self->n_commands, self->commands);
+    f->has_poke = gst_sh_reconstruct_calibration_step (self->calibration, s,
+        &f->slopes, self->n_cells, self->n_commands, self->commands);
+  f->is_held = (s->freeze && !self->is_resting) ||
+               (f->report.is_dark && s->dark == IMK_SHRECONSTRUCT_DARK_HOLD);
   return status;
 }
 
@@ -572,6 +590,25 @@ fill_output (GstShReconstruct *self, Frame *f)
   gst_sh_reconstruct_outputs_map (
       self->outputs, self->commands, (gfloat *) (gpointer) map.data);
   gst_buffer_unmap (f->out, &map);
+}
+
+/* Pokes that do not reach a mirror would be measured as if they did. */
+static GstFlowReturn
+push_mirrors (GstShReconstruct *self, const Frame *f, GstBuffer *out)
+{
+  gint limited;
+  GstFlowReturn flow = gst_sh_reconstruct_outputs_push_mirrors (self->outputs,
+      self->commands, f->is_held, out, self->fps_n, self->fps_d, &limited);
+
+  if (f->has_poke && limited >= 0) {
+    g_autofree gchar *why = g_strdup_printf (
+        "A poke goes beyond the limits of mirror_%d. Set a smaller "
+        "calibration-poke, or other limits.",
+        limited);
+
+    gst_sh_reconstruct_calibration_fail (self->calibration, why);
+  }
+  return flow;
 }
 
 /* The mirrors are first. */
@@ -588,8 +625,7 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
   GstFlowReturn flow;
 
   gst_imaging_results_attach (out, GST_OBJECT_NAME (self), &result);
-  flow = gst_sh_reconstruct_outputs_push_mirrors (
-      self->outputs, self->commands, out, self->fps_n, self->fps_d);
+  flow = push_mirrors (self, f, out);
   flow = gst_sh_reconstruct_combine (flow, gst_pad_push (self->srcpad, out));
   if (results)
     flow = gst_sh_reconstruct_combine (

@@ -150,6 +150,14 @@ fail (GstShReconstructCalibration *self, const gchar *text)
 }
 
 void
+gst_sh_reconstruct_calibration_fail (
+    GstShReconstructCalibration *self, const gchar *why)
+{
+  if (gst_sh_reconstruct_calibration_is_on (self))
+    fail (self, why);
+}
+
+void
 gst_sh_reconstruct_calibration_abandon (
     GstShReconstructCalibration *self, const gchar *why)
 {

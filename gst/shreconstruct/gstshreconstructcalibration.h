@@ -38,6 +38,8 @@ gboolean gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     gfloat *commands);
 
 /* Ends one that is running: nothing is written. */
+void gst_sh_reconstruct_calibration_fail (
+    GstShReconstructCalibration *self, const gchar *why);
 void gst_sh_reconstruct_calibration_abandon (
     GstShReconstructCalibration *self, const gchar *why);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gstimagingmetadata.h"
+#include "gstshreconstructmirror.h"
 #include "gstshreconstructwavefront.h"
 
 enum { WAVEFRONT, MIRROR_0, N_PADS = MIRROR_0 + GST_SH_RECONSTRUCT_N_MIRRORS };
@@ -19,8 +20,8 @@ struct _GstShReconstructOutputs {
   /* of the streaming thread */
   guint n_commands, n_outputs;
   gint *map;
-  guint mirror_commands[GST_SH_RECONSTRUCT_N_MIRRORS];
-  gfloat *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
+  GstShReconstructMirror mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
+  gboolean is_clipped[GST_SH_RECONSTRUCT_N_MIRRORS]; /* T c0 of it */
 };
 
 #define TENSOR_CAPS \
@@ -62,8 +63,10 @@ static void
 clear_plan (GstShReconstructOutputs *self)
 {
   g_clear_pointer (&self->map, g_free);
-  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
-    g_clear_pointer (&self->mirrors[i], g_free);
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
+    gst_sh_reconstruct_mirror_clear (&self->mirrors[i]);
+    self->is_clipped[i] = FALSE;
+  }
 }
 
 void
@@ -81,6 +84,7 @@ gst_sh_reconstruct_outputs_reset (GstShReconstructOutputs *self)
   g_autoptr (GstImagingResultsPad) results =
       gst_sh_reconstruct_outputs_get_results (self);
 
+  clear_plan (self);
   if (results)
     gst_imaging_results_pad_reset (results);
   gst_imaging_src_pads_reset (self->results);
@@ -182,13 +186,22 @@ void
 gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan)
 {
-  clear_plan (self);
   self->n_commands = plan->config.n_commands;
   self->n_outputs = plan->n_outputs;
+  g_free (self->map);
   self->map = g_steal_pointer (&plan->map);
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
-    self->mirror_commands[i] = plan->mirror_commands[i];
-    self->mirrors[i] = g_steal_pointer (&plan->mirrors[i]);
+    const gboolean was_clipped = self->is_clipped[i];
+
+    self->is_clipped[i] =
+        !gst_sh_reconstruct_mirror_take (&self->mirrors[i], plan, i);
+    if (self->is_clipped[i] && !was_clipped)
+      GST_ELEMENT_WARNING (self->element, LIBRARY, SETTINGS,
+          ("The reference commands are beyond mirror-%u-minimum or "
+           "mirror-%u-maximum, so the nearer of the two takes their place. "
+           "Set other limits or another reference-location.",
+              i, i),
+          (NULL));
   }
 }
 
@@ -220,33 +233,37 @@ mirror_caps (guint n, gint fps_n, gint fps_d)
       fps_n, fps_d, NULL);
 }
 
-static GstBuffer *
-mirror_buffer (const GstShReconstructOutputs *self, guint mirror,
-    const gfloat *commands, GstBuffer *like)
+gboolean
+gst_sh_reconstruct_outputs_are_at (
+    GstShReconstructOutputs *self, const gfloat *commands)
 {
-  const guint n = self->mirror_commands[mirror];
-  gfloat *out = g_new0 (gfloat, n);
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
+    if (gst_imaging_src_pads_has (self->pads, MIRROR_0 + i) &&
+        !gst_sh_reconstruct_mirror_is_at (&self->mirrors[i], commands))
+      return FALSE;
+  return TRUE;
+}
+
+static GstBuffer *
+mirror_buffer (GstShReconstructMirror *mirror, const gfloat *commands,
+    gboolean is_held, GstBuffer *like)
+{
+  gfloat *out = g_new (gfloat, mirror->n);
   GstBuffer *buffer;
 
-  for (guint k = 0; k < self->n_commands; k++) {
-    const gfloat *column = self->mirrors[mirror] + (gsize) k * n;
-
-    for (guint i = 0; i < n; i++)
-      out[i] += column[i] * commands[k];
-  }
-  buffer = gst_buffer_new_wrapped (out, n * sizeof (*out));
+  gst_sh_reconstruct_mirror_send (mirror, commands, is_held, out);
+  buffer = gst_buffer_new_wrapped (out, mirror->n * sizeof (*out));
   gst_imaging_metadata_pass (buffer, like, FALSE);
   return buffer;
 }
 
 static GstFlowReturn
 push_mirror (GstShReconstructOutputs *self, guint mirror, GstImagingSrcPad *pad,
-    const gfloat *commands, GstBuffer *like, gint fps_n, gint fps_d)
+    GstBuffer *buffer, gint fps_n, gint fps_d)
 {
-  const guint n = self->mirror_commands[mirror];
   GstFlowReturn flow;
 
-  if (!self->mirrors[mirror]) {
+  if (!buffer) {
     GST_ELEMENT_ERROR (self->element, LIBRARY, SETTINGS,
         ("The pad mirror_%u has no matrix. Set mirror-%u-location to an array "
          "[commands of this mirror, %u].",
@@ -254,27 +271,38 @@ push_mirror (GstShReconstructOutputs *self, guint mirror, GstImagingSrcPad *pad,
         (NULL));
     return GST_FLOW_ERROR;
   }
-  flow = gst_imaging_src_pad_negotiate (
-      pad, GST_IMAGING_PREFER_OURS, mirror_caps (n, fps_n, fps_d));
-  if (flow != GST_FLOW_OK)
+  flow = gst_imaging_src_pad_negotiate (pad, GST_IMAGING_PREFER_OURS,
+      mirror_caps (self->mirrors[mirror].n, fps_n, fps_d));
+  if (flow != GST_FLOW_OK) {
+    gst_buffer_unref (buffer);
     return flow;
-  return gst_imaging_src_pad_push (
-      pad, mirror_buffer (self, mirror, commands, like));
+  }
+  return gst_imaging_src_pad_push (pad, buffer);
 }
 
 GstFlowReturn
 gst_sh_reconstruct_outputs_push_mirrors (GstShReconstructOutputs *self,
-    const gfloat *commands, GstBuffer *out, gint fps_n, gint fps_d)
+    const gfloat *commands, gboolean is_held, GstBuffer *out, gint fps_n,
+    gint fps_d, gint *limited)
 {
   GstFlowReturn flow = GST_FLOW_NOT_LINKED;
 
+  *limited = -1;
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
     g_autoptr (GstImagingSrcPad) pad =
         gst_imaging_src_pads_get (self->pads, MIRROR_0 + i);
 
-    if (pad)
-      flow = gst_sh_reconstruct_combine (
-          flow, push_mirror (self, i, pad, commands, out, fps_n, fps_d));
+    GstShReconstructMirror *mirror = &self->mirrors[i];
+    GstBuffer *buffer;
+
+    if (!pad)
+      continue;
+    buffer =
+        mirror->matrix ? mirror_buffer (mirror, commands, is_held, out) : NULL;
+    if (mirror->matrix && mirror->is_limited)
+      *limited = (gint) i;
+    flow = gst_sh_reconstruct_combine (
+        flow, push_mirror (self, i, pad, buffer, fps_n, fps_d));
   }
   return flow;
 }

@@ -33,6 +33,10 @@ void gst_sh_reconstruct_outputs_event (
 void gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan);
 
+/* Returns: whether the mirrors of all pads have what @commands are for them */
+gboolean gst_sh_reconstruct_outputs_are_at (
+    GstShReconstructOutputs *self, const gfloat *commands);
+
 /* Commands of the pad src. */
 guint gst_sh_reconstruct_outputs_n (const GstShReconstructOutputs *self);
 
@@ -41,10 +45,12 @@ void gst_sh_reconstruct_outputs_map (
     const GstShReconstructOutputs *self, const gfloat *commands, gfloat *out);
 
 /* Pushes to all pads mirror_0, ...
+ * @is_held: the mirrors stay as they are
+ * @limited: (out): whose limits have changed a command; -1 for none
  * @out: the buffer of src, whose metadata they get */
 GstFlowReturn gst_sh_reconstruct_outputs_push_mirrors (
-    GstShReconstructOutputs *self, const gfloat *commands, GstBuffer *out,
-    gint fps_n, gint fps_d);
+    GstShReconstructOutputs *self, const gfloat *commands, gboolean is_held,
+    GstBuffer *out, gint fps_n, gint fps_d, gint *limited);
 
 /* Returns: (transfer full) (nullable) */
 GstImagingResultsPad *gst_sh_reconstruct_outputs_get_results (

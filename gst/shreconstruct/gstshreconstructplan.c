@@ -304,16 +304,32 @@ plan_map (
   return IMK_OK;
 }
 
+/* What the properties call no limit is infinite. */
+static GstShReconstructLimits
+limits_of (const GstShReconstructLimits *given)
+{
+  return (GstShReconstructLimits){
+      given->minimum > -G_MAXDOUBLE ? given->minimum : -INFINITY,
+      given->maximum < G_MAXDOUBLE ? given->maximum : INFINITY, given->slew};
+}
+
 static ImkStatus
 plan_mirror (const GstShReconstructSettings *s, guint mirror,
     GstShReconstructPlan *p, ImkError *error)
 {
   const guint n = p->config.n_commands;
   const GstImagingFile *file = s->mirrors[mirror];
+  const GstShReconstructLimits *limits = &s->mirror_limits[mirror];
   const GstShCentroidArray *a = gst_imaging_setting_file_data (file);
 
   if (!file)
     return IMK_OK;
+  if (limits->minimum > limits->maximum)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The smallest command of mirror_%u is %g and the largest %g. Set "
+        "mirror-%u-minimum below mirror-%u-maximum.",
+        mirror, limits->minimum, limits->maximum, mirror, mirror);
+  p->mirror_limits[mirror] = limits_of (limits);
   if (a->n_dims != 2 || a->dims[1] != n || a->dims[0] == 0 ||
       a->dims[0] > IMK_SHRECONSTRUCT_MAX_COMMANDS) {
     g_autofree gchar *property = g_strdup_printf ("mirror-%u-location", mirror);

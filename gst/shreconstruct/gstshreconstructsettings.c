@@ -96,12 +96,25 @@ load_interaction (const gchar *property, const gchar *location, ImkError *error)
   GST_IMAGING_PATH (NAME "-location", LIVE, GST_SH_RECONSTRUCT_KERNEL, \
       GstShReconstructSettings, MEMBER, load_##MEMBER, \
       gst_sh_reconstruct_matrix_free, BLURB)
+#define LIMIT_OF(NUMBER, NAME, MEMBER, MIN, BLURB) \
+  GST_IMAGING_DOUBLE ("mirror-" #NUMBER "-" NAME, LIVE, \
+      GST_SH_RECONSTRUCT_OUTPUT, GstShReconstructSettings, \
+      mirror_limits[NUMBER].MEMBER, MIN, G_MAXDOUBLE, NULL, BLURB)
 #define MIRROR_OF(NUMBER) \
   GST_IMAGING_PATH ("mirror-" #NUMBER "-location", LIVE, \
       GST_SH_RECONSTRUCT_OUTPUT, GstShReconstructSettings, mirrors[NUMBER], \
       gst_sh_centroid_array_load_finite, g_free, \
       "Path of an array [commands of this mirror, commands]: the matrix " \
-      "that makes the output of the pad mirror_" #NUMBER " from the commands")
+      "that makes the output of the pad mirror_" #NUMBER \
+      " from the commands"), \
+      LIMIT_OF (NUMBER, "minimum", minimum, -G_MAXDOUBLE, \
+          "Smallest command that is sent to mirror_" #NUMBER \
+          ", in its units"), \
+      LIMIT_OF (NUMBER, "maximum", maximum, -G_MAXDOUBLE, \
+          "Largest command that is sent to mirror_" #NUMBER ", in its units"), \
+      LIMIT_OF (NUMBER, "slew-limit", slew, 0, \
+          "The most that a command of mirror_" #NUMBER \
+          " changes from one frame to the next, in its units. 0: no limit")
 #define NUMBER_OF(NAME, MEMBER, MIN, MAX, UNIT, BLURB) \
   GST_IMAGING_DOUBLE (NAME, LIVE, GST_SH_RECONSTRUCT_CONTROL, \
       GstShReconstructSettings, MEMBER, MIN, MAX, UNIT, BLURB)
@@ -254,6 +267,9 @@ init_settings (gpointer data)
   s->leak = c.leak;
   s->minimum = -G_MAXDOUBLE;
   s->maximum = G_MAXDOUBLE;
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
+    s->mirror_limits[i] =
+        (GstShReconstructLimits){-G_MAXDOUBLE, G_MAXDOUBLE, 0};
   s->invalid = c.invalid;
   s->storage = c.storage;
   s->dark = c.dark;

@@ -22,12 +22,18 @@ typedef enum {
 
 enum { GST_SH_RECONSTRUCT_N_MIRRORS = 4 };
 
+/* Of the commands of a further mirror. */
+typedef struct {
+  gdouble minimum, maximum, slew; /* @slew: 0 for none */
+} GstShReconstructLimits;
+
 typedef struct {
   GstImagingFile *matrix, *modes, *controller, *reference, *offsets,
       *interaction, *actuator_map, *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
   GstImagingArray *mode_gains, *dead;
   GstShReconstructOrder order, input_order;
   gdouble gain, leak, minimum, maximum, slew, min_valid;
+  GstShReconstructLimits mirror_limits[GST_SH_RECONSTRUCT_N_MIRRORS];
   ImkShreconstructInvalid invalid;
   ImkShreconstructDark dark;
   ImkShreconstructStorage storage;
@@ -74,6 +80,7 @@ typedef struct {
   guint n_outputs;
   gint *map;
   guint mirror_commands[GST_SH_RECONSTRUCT_N_MIRRORS];
+  GstShReconstructLimits mirror_limits[GST_SH_RECONSTRUCT_N_MIRRORS];
   gfloat *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
 } GstShReconstructPlan;
 

@@ -157,6 +157,82 @@ CHECK_TEST (test_each_step_keeps_the_slew_limit)
   fail_unless_equals_float (ABS (step (h, -9)), 0.125);
 }
 
+/* The output is mirror_0, the sum of both commands. */
+static GstHarness *
+mirror_harness (const gchar *settings)
+{
+  g_autofree gchar *launch =
+      g_strdup_printf ("shreconstruct matrix-location=%s/means.npy gain=1 "
+                       "mirror-0-location=%s/tip.npy %s",
+          check_folder (), check_folder (), settings);
+  g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "mirror_0");
+
+  gst_harness_set_src_caps_str (h, SLOPES);
+  return h;
+}
+
+/* By the rules of the main output: no more than 0.25 from frame to frame, also
+ * for an open loop, a frozen one and a reset, and the loop begins when the
+ * mirror is at rest. */
+CHECK_TEST (test_a_mirror_keeps_its_slew_limit)
+{
+  g_autoptr (CheckHarness) h = mirror_harness ("mirror-0-slew-limit=0.25");
+  const gdouble expected[] = {
+      0.25, 0.5, 0.75, 0.5, 0.25, 0.5, 0.25, 0, 0.25, 0.25, 0, 0, 0.25};
+
+  for (guint t = 0; t < G_N_ELEMENTS (expected); t++) {
+    if (t == 3)
+      gst_util_set_object_arg (G_OBJECT (h->element), "loop", "open");
+    if (t == 5)
+      gst_util_set_object_arg (G_OBJECT (h->element), "loop", "closed");
+    if (t == 6 || t == 10)
+      g_signal_emit_by_name (h->element, "reset");
+    if (t == 9)
+      g_object_set (h->element, "freeze", TRUE, NULL);
+    if (t == 12)
+      g_object_set (h->element, "freeze", FALSE, NULL);
+    fail_unless_equals_float (step (h, -9), expected[t]);
+  }
+}
+
+/* At once, also beyond the slew limit and while the mirror is frozen. */
+CHECK_TEST (test_a_mirror_keeps_new_limits)
+{
+  g_autofree gchar *settings =
+      in_folder ("mirror-0-maximum=3 reference-location=$/tip.npy");
+  g_autoptr (CheckHarness) h = mirror_harness (settings);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  fail_unless_equals_float (step (h, -9), 3);
+  g_object_set (h->element, "freeze", TRUE, "mirror-0-slew-limit", 0.25, NULL);
+  fail_unless_equals_float (step (h, -9), 3);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  g_object_set (h->element, "mirror-0-maximum", 1.5, NULL);
+  fail_unless_equals_float (step (h, -9), 1.5);
+  check_warning (bus, LIBRARY, SETTINGS, "mirror-0-maximum");
+  g_object_set (h->element, "freeze", FALSE, NULL);
+  fail_unless_equals_float (step (h, 90), 1.25);
+  g_object_set (h->element, "mirror-0-minimum", 1.5, NULL);
+  fail_unless_equals_float (step (h, 90), 1.5);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
+/* The safe shape of low light. */
+CHECK_LOOP_TEST (test_a_mirror_goes_to_a_safe_shape, 2)
+{
+  static const gchar *const shapes[] = {"hold", "reference"};
+  static const gdouble expected[][4] = {
+      {0.25, 0.25, 0.25, 0.5}, {0.25, 0, 0, 0.25}};
+  g_autofree gchar *settings = g_strdup_printf (
+      "mirror-0-slew-limit=0.25 min-valid=0.5 low-light=%s", shapes[__i__]);
+  g_autoptr (CheckHarness) h = mirror_harness (settings);
+
+  for (guint t = 0; t < 4; t++)
+    fail_unless_equals_float (
+        step (h, t == 1 || t == 2 ? NAN : -9), expected[__i__][t]);
+}
+
 CHECK_TEST (test_reference_commands_are_clipped)
 {
   g_autofree gchar *settings =
@@ -575,6 +651,23 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
       fail_unless (
           ABS (((const gfloat *) array->data)[i] - expected[i]) < 1e-4);
   }
+}
+
+CHECK_TEST (test_pokes_stay_within_the_limits_of_a_mirror)
+{
+  g_autofree gchar *settings =
+      in_folder ("mirror-0-maximum=0.05 mirror-0-location=$/wide.npy");
+  g_autoptr (CheckHarness) h = mirror_harness (settings);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  for (guint t = 0; t < 20; t++)
+    fail_unless (step (h, 0) <= 0.05f);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), "mirror_0") != NULL);
 }
 
 static const struct {
@@ -1123,6 +1216,10 @@ static const struct {
         "has 2 for output 2"},
     {SLOPES, "matrix-location=$/means.npy mirror-3-location=$/one.npy",
         "mirror-3-location"},
+    {SLOPES,
+        "matrix-location=$/means.npy mirror-1-location=$/tip.npy "
+        "mirror-1-minimum=2 mirror-1-maximum=1",
+        "Set mirror-1-minimum below mirror-1-maximum"},
     {SLOPES, "matrix-location=$/means.npy wavefront-scale=0",
         "wavefront-scale is 0"},
     {"video/x-raw,format=GRAY8,width=4,height=4,framerate=1/1",

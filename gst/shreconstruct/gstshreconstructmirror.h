@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A further mirror: its matrix, its limits, and what was sent to it. */
+#pragma once
+
+#include "gstshreconstructsettings.h"
+
+G_BEGIN_DECLS
+
+/* @n: commands of the mirror
+ * @matrix: (nullable): T [n_commands][n], transposed
+ * @sent: [n]: what it has, T c0 before the first frame
+ * @has_sent: after that
+ * @is_limited: a limit has changed the last ones */
+typedef struct {
+  guint n, n_commands;
+  gfloat *matrix, *sent;
+  GstShReconstructLimits limits;
+  gboolean has_sent, is_limited;
+} GstShReconstructMirror;
+
+/* Takes the matrix and the limits of mirror @i out of @plan. A mirror of as
+ * many commands goes on from those that were sent. Returns: whether T c0 is
+ * within the limits */
+gboolean gst_sh_reconstruct_mirror_take (
+    GstShReconstructMirror *self, GstShReconstructPlan *plan, guint i);
+void gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self);
+
+/* @commands: c of the main output
+ * @is_held: the mirror stays as it is, but within its limits
+ * @out: (out): [n]: T c, limited first to the slew limit from those sent
+ * before, then to minimum and maximum */
+void gst_sh_reconstruct_mirror_send (GstShReconstructMirror *self,
+    const gfloat *commands, gboolean is_held, gfloat *out);
+
+/* Returns: whether the mirror has all of T c that its limits allow */
+gboolean gst_sh_reconstruct_mirror_is_at (
+    const GstShReconstructMirror *self, const gfloat *commands);
+
+G_END_DECLS
