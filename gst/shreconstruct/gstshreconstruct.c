@@ -32,6 +32,7 @@
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 #include "gstshreconstructcalibration.h"
+#include "gstshreconstructcontroller.h"
 #include "gstshreconstructdevice.h"
 #include "gstshreconstructoutputs.h"
 #include "gstshreconstructrealtime.h"
@@ -77,7 +78,8 @@ struct _GstShReconstruct {
   guint n_sent; /* outputs of the caps that were sent; 0 before */
   GstBufferPool *pool;
   gboolean is_dark, has_overflowed; /* of the frame before */
-  gboolean is_clipped; /* reference commands are beyond the limits */
+  gboolean is_clipped;       /* reference commands are beyond the limits */
+  GstShReconstructPole pole; /* that was warned of */
   GstImagingNumbering numbering;
   GstStructure *more; /* (nullable): @done as fields of results */
   Done done;          /* in the frame before */
@@ -170,6 +172,31 @@ report_clipping (GstShReconstruct *self, const ImkShreconstructConfig *c)
   }
 }
 
+/* Once. It is no error: what is measured may hold it. */
+static void
+report_pole (GstShReconstruct *self)
+{
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
+  const GstShReconstructController *c =
+      gst_imaging_setting_file_data (s->controller);
+  const GstShReconstructPole before = self->pole;
+  g_autofree gchar *text = NULL;
+
+  self->pole = c && !self->is_idle ? c->pole : (GstShReconstructPole){0};
+  if (self->pole.n_out == 0 ||
+      memcmp (&before, &self->pole, sizeof (before)) == 0)
+    return;
+  text = gst_sh_reconstruct_pole_describe (&self->pole);
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("controller-location \"%s\": mode %u has %u pole%s on the unit circle or "
+       "outside, the largest %s, so its commands can grow without an error. "
+       "Check a_1, a_2, ... of it, unless this is meant.",
+          s->controller->location, self->pole.mode, self->pole.n_out,
+          self->pole.n_out > 1 ? "s" : "", text),
+      (NULL));
+}
+
 /* Keeps the current kernel on failure. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -204,6 +231,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
         g_realloc_n (self->coefficients, self->n_modes, sizeof (gfloat));
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     report_clipping (self, &plan.config);
+    report_pole (self);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
   }
@@ -225,6 +253,7 @@ update_kernel (GstShReconstruct *self, ImkError *error)
   if (status == IMK_OK) {
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     report_clipping (self, &plan.config);
+    report_pole (self);
   }
   gst_sh_reconstruct_plan_clear (&plan);
   return status;
@@ -792,6 +821,7 @@ gst_sh_reconstruct_stop (GstElement *element)
   gst_imaging_pool_clear (&self->pool);
   self->n_sent = 0;
   self->is_dark = self->has_overflowed = self->is_clipped = FALSE;
+  self->pole = (GstShReconstructPole){0};
   g_atomic_int_set (&self->wants_reset, FALSE);
 }
 

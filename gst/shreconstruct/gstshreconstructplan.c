@@ -2,6 +2,7 @@
 /* What the settings of shreconstruct and their files say to the kernel. */
 #include <math.h>
 
+#include "gstshreconstructcontroller.h"
 #include "gstshreconstructmatrix.h"
 #include "gstshreconstructsettings.h"
 #include "shcentroid/gstshcentroidfiles.h"
@@ -200,7 +201,7 @@ plan_controller (
 
   if (!s->controller)
     return IMK_OK;
-  a = s->controller->data;
+  a = ((const GstShReconstructController *) s->controller->data)->array;
   for_each = a->n_dims == 3 && a->dims[0] == n_modes && a->dims[1] == 2;
   n_terms = a->dims[a->n_dims - 1];
   if (!(for_each || (a->n_dims == 2 && a->dims[0] == 2)) || n_terms == 0 ||

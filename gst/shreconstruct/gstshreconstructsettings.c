@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshreconstructsettings.h"
 
+#include "gstshreconstructcontroller.h"
 #include "gstshreconstructmatrix.h"
 
 static const GEnumValue loop_values[] = {
@@ -135,7 +136,9 @@ static const GstImagingSetting settings[] = {
         GstShReconstructSettings, modes, gst_sh_reconstruct_modes_load, g_free,
         "Path of an array [commands, modes]: the commands that make each mode. "
         "Empty: each command is a mode"),
-    FILE_OF ("controller", CONTROL, controller,
+    GST_IMAGING_PATH ("controller-location", LIVE, GST_SH_RECONSTRUCT_CONTROL,
+        GstShReconstructSettings, controller,
+        gst_sh_reconstruct_controller_load, gst_sh_reconstruct_controller_free,
         "Path of an array [2, terms] or [modes, 2, terms]: the terms a and b of "
         "the controller, in place of gain and leak. Empty: gain and leak"),
     FILE_OF ("reference", CONTROL, reference,

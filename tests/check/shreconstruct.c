@@ -130,6 +130,57 @@ CHECK_TEST (test_settings_change_between_frames)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 7);
 }
 
+/* By a_1, a_2, ...: [terms], and what is said of them. */
+static const struct {
+  gfloat a[4];
+  const gchar *words;
+} controllers[] = {
+    {{1}, NULL},                      /* an integrator */
+    {{0.9f}, NULL},                   /* a leak */
+    {{1.6f, -0.6f}, NULL},            /* 1 and 0.6 */
+    {{0.5f, 0.2f, 0.1f, 0.2f}, NULL}, /* 1 and others inside */
+    {{0, 0, 0, 0}, NULL},             /* none */
+    {{1.25f}, "has 1 pole on the unit circle or outside, the largest 1.25,"},
+    {{-1.5f, 0}, "the largest -1.5,"},
+    {{0, -1}, "has 2 poles on the unit circle or outside, the largest 0 + 1i,"},
+    {{2, -1}, "has 2 poles on the unit circle or outside, the largest 1,"},
+    {{2.1f, -1.1f},
+        "has 2 poles on the unit circle or outside, the largest 1.1,"},
+    {{0, 1.44f}, "has 2 poles"},
+};
+
+CHECK_LOOP_TEST (
+    test_an_unstable_controller_is_a_warning, G_N_ELEMENTS (controllers))
+{
+  const gfloat *a = controllers[__i__].a;
+  const gchar *words = controllers[__i__].words;
+  /* of two modes, the second */
+  const gfloat terms[16] = {[3] = 0.5f,
+      [4] = 0.5f,
+      [8] = a[0],
+      [9] = a[1],
+      [10] = a[2],
+      [11] = a[3],
+      [12] = 0.5f};
+  const guint64 dims[] = {2, 2, 4};
+  g_autofree gchar *path = check_path_of ("unstable.npy");
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+
+  fail_unless (gst_imaging_array_save (
+      path, GST_IMAGING_ND_ARRAY_TYPE_F32, 3, dims, terms, NULL));
+  h = harness_new ("gain=0.5", SLOPES);
+  bus = check_watch (h->element);
+  step (h, 0);
+  g_object_set (h->element, "controller-location", path, NULL);
+  step (h, 0);
+  if (words)
+    check_warning (bus, LIBRARY, SETTINGS, words);
+  g_object_set (h->element, "maximum", 9.0, NULL);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
 /* No more than 0.25 from frame to frame, whatever is asked for. */
 CHECK_TEST (test_each_step_keeps_the_slew_limit)
 {
