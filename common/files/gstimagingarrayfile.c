@@ -357,13 +357,35 @@ gst_imaging_array_encode (
   return bytes;
 }
 
-gboolean
-gst_imaging_array_save (const gchar *location, GstImagingNdArrayType type,
-    guint n_dims, const guint64 *dims, gconstpointer data, GError **error)
+static GstImagingNdArray
+array_of (GstImagingNdArrayType type, guint n_dims, const guint64 *dims,
+    gconstpointer data)
 {
   GstImagingNdArray array = {.type = type, .n_dims = n_dims, .data = data};
 
   memcpy (array.dims, dims,
       MIN (n_dims, GST_IMAGING_ND_ARRAY_MAX_DIMS) * sizeof (dims[0]));
+  return array;
+}
+
+gboolean
+gst_imaging_array_save (const gchar *location, GstImagingNdArrayType type,
+    guint n_dims, const guint64 *dims, gconstpointer data, GError **error)
+{
+  const GstImagingNdArray array = array_of (type, n_dims, dims, data);
+
   return gst_imaging_nd_array_save (&array, location, error);
+}
+
+gboolean
+gst_imaging_array_check_save (const gchar *location, GstImagingNdArrayType type,
+    guint n_dims, const guint64 *dims, GError **error)
+{
+  const GstImagingNdArray array = array_of (type, n_dims, dims, NULL);
+  Writer *writer = open_writer (location, -1, &array, -1, error);
+
+  if (!writer)
+    return FALSE;
+  writer_free (writer);
+  return TRUE;
 }

@@ -118,4 +118,15 @@ gboolean gst_imaging_array_save (const gchar *location,
     GstImagingNdArrayType type, guint n_dims, const guint64 *dims,
     gconstpointer data, GError **error);
 
+/**
+ * gst_imaging_array_check_save: (skip)
+ *
+ * Whether such an array could be saved now: for work that takes long before
+ * there is one. Leaves no file.
+ */
+GST_IMAGING_API
+gboolean gst_imaging_array_check_save (const gchar *location,
+    GstImagingNdArrayType type, guint n_dims, const guint64 *dims,
+    GError **error);
+
 G_END_DECLS

@@ -900,7 +900,8 @@ static const GstImagingAction actions[] = {
      * and calibration-frames say; the loop does not run meanwhile. The message
      * shreconstruct-calibration tells its end. Any thread.
      *
-     * Returns: FALSE while one is running
+     * Returns: FALSE while one is running, or with the message `failed` where
+     * the files cannot be written
      */
     {"calibrate", G_CALLBACK (calibrate), G_TYPE_BOOLEAN,
         {{"location", GST_IMAGING_KIND_PATH}}, {"interaction-location"},

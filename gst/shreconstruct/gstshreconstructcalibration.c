@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <glib/gstdio.h>
+
 #include "gstimagingarrayfile.h"
 
 struct _GstShReconstructCalibration {
@@ -43,23 +45,6 @@ gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self)
 }
 
 gboolean
-gst_sh_reconstruct_calibration_request (
-    GstShReconstructCalibration *self, const gchar *location)
-{
-  gboolean ok;
-
-  g_mutex_lock (&self->lock);
-  ok = !g_atomic_int_get (&self->is_wanted);
-  if (ok) {
-    g_free (self->location);
-    self->location = location && *location ? g_strdup (location) : NULL;
-    g_atomic_int_set (&self->is_wanted, TRUE);
-  }
-  g_mutex_unlock (&self->lock);
-  return ok;
-}
-
-gboolean
 gst_sh_reconstruct_calibration_is_on (GstShReconstructCalibration *self)
 {
   return g_atomic_int_get (&self->is_wanted);
@@ -86,10 +71,14 @@ save (GstShReconstructCalibration *self, const gchar *location, GError **error)
   const guint64 dims[] = {2 * (guint64) self->n_cells, self->n_commands};
   g_autofree gchar *noise = noise_location (location);
 
-  return gst_imaging_array_save (noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims,
-             self->noise, error) &&
-         gst_imaging_array_save (location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2,
-             dims, self->interaction, error);
+  if (!gst_imaging_array_save (
+          noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, self->noise, error))
+    return FALSE;
+  if (gst_imaging_array_save (location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims,
+          self->interaction, error))
+    return TRUE;
+  g_unlink (noise);
+  return FALSE;
 }
 
 gboolean
@@ -133,6 +122,44 @@ post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
         G_TYPE_DOUBLE, report->noise, NULL);
   gst_element_post_message (
       self->element, gst_message_new_element (GST_OBJECT (self->element), s));
+}
+
+/* A calibration takes long: a path that cannot be written is told before. */
+static gboolean
+check_location (GstShReconstructCalibration *self, const gchar *location)
+{
+  static const guint64 dims[] = {2, 1};
+  g_autofree gchar *noise = noise_location (location);
+  g_autoptr (GError) error = NULL;
+
+  if (gst_imaging_array_check_save (
+          noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error) &&
+      gst_imaging_array_check_save (
+          location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error))
+    return TRUE;
+  post (self, "failed", error->message, NULL);
+  return FALSE;
+}
+
+gboolean
+gst_sh_reconstruct_calibration_request (
+    GstShReconstructCalibration *self, const gchar *given)
+{
+  const gchar *location = given && *given ? given : NULL;
+  gboolean ok;
+
+  if (gst_sh_reconstruct_calibration_is_on (self) ||
+      (location && !check_location (self, location)))
+    return FALSE;
+  g_mutex_lock (&self->lock);
+  ok = !g_atomic_int_get (&self->is_wanted);
+  if (ok) {
+    g_free (self->location);
+    self->location = g_strdup (location);
+    g_atomic_int_set (&self->is_wanted, TRUE);
+  }
+  g_mutex_unlock (&self->lock);
+  return ok;
 }
 
 static void

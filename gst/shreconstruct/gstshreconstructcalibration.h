@@ -15,7 +15,8 @@ void gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self);
 
 /* Any thread. Begins with the next frame.
  * @location: (nullable): where the matrix goes when it is complete
- * Returns: FALSE while one is running */
+ * Returns: FALSE while one is running; or after a message that it cannot be
+ * written */
 gboolean gst_sh_reconstruct_calibration_request (
     GstShReconstructCalibration *self, const gchar *location);
 

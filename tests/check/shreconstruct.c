@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include <glib/gstdio.h>
+
 #include "gstimagingarrayfile.h"
 #include "gstimagingmemory.h"
 #include "gstimagingresults.h"
@@ -702,6 +704,70 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
       fail_unless (
           ABS (((const gfloat *) array->data)[i] - expected[i]) < 1e-4);
   }
+}
+
+static guint
+count_files (void)
+{
+  GDir *folder = g_dir_open (check_folder (), 0, NULL);
+  guint n = 0;
+
+  while (g_dir_read_name (folder))
+    n++;
+  g_dir_close (folder);
+  return n;
+}
+
+static const struct {
+  const gchar *path, *words;
+} unwritable[] = {
+    {"$/none/d.npy", "none/d-noise.npy"},
+    {"$/d.png", "PNG takes"},
+    {"$/d.unknown", "extension .unknown"},
+    {"$", "folder"},
+};
+
+/* At its start, and a path that can be written is taken afterwards. */
+CHECK_LOOP_TEST (
+    test_a_calibration_needs_a_path_to_write, G_N_ELEMENTS (unwritable))
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *path = in_folder (unwritable[__i__].path);
+  g_autofree gchar *good = in_folder ("$/d.npy");
+  g_autoptr (GstMessage) message = NULL;
+  const guint n_files = count_files ();
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  fail_unless (!ok);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), unwritable[__i__].words),
+      "%s", told_by (message, "text"));
+  g_signal_emit_by_name (h->element, "calibrate", good, &ok);
+  fail_unless (ok);
+  fail_unless_equals_int (count_files (), n_files);
+}
+
+/* The path became a folder meanwhile. */
+CHECK_TEST (test_no_half_of_a_calibration_is_written)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *path = in_folder ("$/half.npy");
+  g_autoptr (GstMessage) message = NULL;
+  guint n_files;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  fail_unless (ok);
+  fail_unless_equals_int (g_mkdir (path, 0700), 0);
+  n_files = count_files ();
+  message = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless_equals_int (count_files (), n_files);
+  g_rmdir (path);
 }
 
 CHECK_TEST (test_pokes_stay_within_the_limits_of_a_mirror)
