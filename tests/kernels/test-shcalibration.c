@@ -16,7 +16,7 @@ typedef struct Bench {
   float truth[N_SLOPES * N_COMMANDS];
   float past[MOST][N_COMMANDS]; /* the newest first */
   double impulse[MOST];         /* lag 1, 2, ... */
-  double noise, aberration;
+  double noise, aberration, drift;
   uint64_t seed;
 } Bench;
 
@@ -46,6 +46,8 @@ bench_init (Bench *b, double noise, const double *impulse, uint32_t n)
 static void
 see (Bench *b, float *slopes)
 {
+  if (b->drift > 0)
+    b->aberration += b->drift * draw (b);
   for (int i = 0; i < N_SLOPES; i++) {
     double sum = b->aberration + b->noise * draw (b);
 
@@ -177,6 +179,56 @@ TEST (test_noise_is_known, "noise is known")
       fabs (noise[0] / (0.5 / sqrt (80)) - 1) < 0.1, "push-pull %g", noise[0]);
   test_check (
       fabs (noise[1] / (0.5 / sqrt (640)) - 1) < 0.1, "Hadamard %g", noise[1]);
+}
+
+/* Of two repeats alone the spread of an element is often next to nothing.
+ * Waves have two or three of them, and pairs and patterns one for each command.
+ */
+TEST (test_two_repeats_tell_the_noise, "two repeats tell the noise")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++) {
+    const double part = method == IMK_SHCALIBRATION_SINUSOIDAL ? 20 : 5;
+    ImkShcalibrationConfig c = config_of (method);
+    float least = INFINITY;
+    Bench b;
+    Result r;
+
+    c.n_repeats = 2;
+    bench_init (&b, 0.05, whole, 2);
+    r = calibrate (&b, &c, NULL);
+    for (int i = 0; i < N_SLOPES * N_COMMANDS; i++)
+      least = fminf (least, r.noise[i]);
+    test_check (least > r.report.noise / part,
+        "method %d: an error of %g, their rms is %g", method, (double) least,
+        r.report.noise);
+  }
+}
+
+/* Waves of low frequencies have more of it than others. */
+TEST (test_drift_is_noise, "drift is noise")
+{
+  double of_first = 0, of_last = 0, squares = 0;
+  ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_SINUSOIDAL);
+  Bench b;
+  Result r;
+
+  c.n_repeats = 40;
+  bench_init (&b, 0.001, whole, 2);
+  b.drift = 0.05;
+  r = calibrate (&b, &c, NULL);
+  for (int i = 0; i < N_SLOPES; i++) {
+    const float *noise = r.noise + (size_t) i * N_COMMANDS;
+    double z = (r.interaction[i * N_COMMANDS] - b.truth[i * N_COMMANDS]) /
+               (double) noise[0];
+
+    of_first += noise[0];
+    of_last += noise[N_COMMANDS - 1];
+    squares += z * z / N_SLOPES;
+  }
+  test_check (
+      of_first > 1.5 * of_last, "errors of %g and %g", of_first, of_last);
+  test_check (
+      squares < 5, "errors are %g times what they should be", sqrt (squares));
 }
 
 TEST (test_dark_cells_and_dead_actuators, "dark cells and dead actuators")

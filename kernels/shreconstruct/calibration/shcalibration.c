@@ -737,12 +737,57 @@ imk_shcalibration_progress (const ImkShcalibration *self)
              : (double) self->repeat / self->config.n_repeats;
 }
 
-static double
-error_of (const Spread *spread)
+/* --- the noise ------------------------------------------------------------ */
+
+/* Commands whose estimates have a noise of their own: of pairs all have the
+ * same, and of waves those of a frequency. Patterns are pooled already. */
+static uint32_t
+n_kinds (const ImkShcalibration *s)
 {
-  return spread->n < 2
-             ? INFINITY
-             : sqrt (spread->squares / ((double) spread->n * (spread->n - 1)));
+  if (s->config.method == IMK_SHCALIBRATION_PUSH_PULL)
+    return 1;
+  return s->n_live < GROUP ? s->n_live : GROUP;
+}
+
+/* @estimate, which is not needed any more: of each kind and slope the squares
+ * of all spreads, and then their degrees of freedom. */
+static void
+pool_spreads (const ImkShcalibration *s)
+{
+  const size_t n = s->n_slopes, n_all = GROUP * n;
+
+  memset (s->estimate, 0, 2 * n_all * sizeof (double));
+  for (uint32_t k = 0; k < s->n_live; k++)
+    for (size_t i = 0; i < n; i++) {
+      const Spread *spread = s->spread + k * n + i;
+      double *of_kind = s->estimate + k % n_kinds (s) * n + i;
+
+      of_kind[0] += spread->squares;
+      of_kind[n_all] += spread->n ? spread->n - 1 : 0;
+    }
+}
+
+/* Of few repeats one element does not tell its noise: with two its error is
+ * anything from 0 to twice the true one. Noise that drifts is another one for
+ * each frequency, but nearly the same for the next. */
+static double
+error_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
+{
+  const Spread *spread = s->spread + (size_t) k * s->n_slopes + i;
+  const uint32_t kind = k % n_kinds (s), last = n_kinds (s) - 1;
+  double squares = 0, n_free = 0;
+
+  if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
+    return spread->n < 2 ? INFINITY : sqrt (spread->squares / 2);
+  for (uint32_t near = kind > 0 ? kind - 1 : 0;
+       near <= (kind < last ? kind + 1 : last); near++) {
+    const double *of_kind = s->estimate + (size_t) near * s->n_slopes + i;
+
+    squares += of_kind[0];
+    n_free += of_kind[(size_t) GROUP * s->n_slopes];
+  }
+  return spread->n > 0 && n_free > 0 ? sqrt (squares / n_free / spread->n)
+                                     : INFINITY;
 }
 
 /* Returns: whether a command has no estimate for it */
@@ -769,11 +814,13 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
   memset (interaction, 0, n_commands * self->n_slopes * sizeof (float));
   for (size_t i = 0; i < n_commands * self->n_slopes; i++)
     noise[i] = INFINITY;
+  if (self->config.method != IMK_SHCALIBRATION_HADAMARD)
+    pool_spreads (self);
   for (uint32_t k = 0; k < self->n_live; k++)
     for (uint32_t i = 0; i < self->n_slopes; i++) {
       const Spread *spread = self->spread + (size_t) k * self->n_slopes + i;
       size_t at = i * n_commands + self->live[k];
-      double error = error_of (spread);
+      double error = error_of (self, k, i);
 
       interaction[at] = (float) spread->mean;
       noise[at] = (float) error;

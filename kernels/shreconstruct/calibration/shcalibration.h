@@ -114,7 +114,9 @@ IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
  * @interaction: (out): [2 n_cells][n_commands]: the mean of the repeats; 0 for
  *   what was not seen or not poked
  * @noise: (out): likewise, its standard error from the spread of the repeats;
- *   infinite where fewer than two have an estimate, and for what was not poked
+ *   infinite for what was not seen or not poked. The variance is that of all
+ *   commands with PUSH_PULL and HADAMARD, for each slope, and with SINUSOIDAL
+ * of the frequency of the command and its two neighbours
  * @report: (out) */
 IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
     float *interaction, float *noise, ImkShcalibrationReport *report);
