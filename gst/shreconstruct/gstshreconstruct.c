@@ -72,7 +72,8 @@ struct _GstShReconstruct {
   gfloat *coefficients; /* [n_modes]: of the frame */
   GstShReconstructWavefront *wavefront;
   GstShReconstructRealtime *realtime;
-  gboolean is_tensor, is_flat;
+  gboolean is_tensor;
+  GstShReconstructShape shape; /* of tensors */
   GstShReconstructOrder order; /* of the columns of the matrix */
   gint fps_n, fps_d;
   guint n_sent; /* outputs of the caps that were sent; 0 before */
@@ -197,6 +198,31 @@ report_pole (GstShReconstruct *self)
       (NULL));
 }
 
+/* Does the matrix fit the sensor? */
+static ImkStatus
+check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
+    ImkError *error)
+{
+  const gboolean is_image =
+      self->is_tensor && self->shape == GST_SH_RECONSTRUCT_SHAPE_IMAGE;
+  const guint n_cells = plan->config.n_cells;
+
+  if (is_image && (plan->is_idle || self->n_input != n_cells))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "These tensors of two axes with %u numbers are no slopes%s. Set "
+        "fields=slopes on shcentroid, or matrix-location to a matrix that is "
+        "made for them.",
+        2 * self->n_input,
+        plan->is_idle ? ", as far as is known without a control matrix"
+                      : " for the control matrix, which has other columns");
+  if (self->n_input && self->n_input != n_cells)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The sensor has %u cells and the control matrix is made for %u. Use "
+        "the matrix of this sensor.",
+        self->n_input, n_cells);
+  return IMK_OK;
+}
+
 /* Keeps the current kernel on failure. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -210,11 +236,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
           TRUE, self->n_input, &plan, error);
 
   plan.config.n_threads = gst_imaging_engine_n_threads (self->base.engine);
-  if (status == IMK_OK && self->n_input && self->n_input != plan.config.n_cells)
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
-        "The sensor has %u cells and the control matrix is made for %u. Use "
-        "the matrix of this sensor.",
-        self->n_input, plan.config.n_cells);
+  if (status == IMK_OK)
+    status = check_sensor (self, &plan, error);
   if (status == IMK_OK)
     status = imk_shreconstruct_new (backend, &plan.config, &kernel, error);
   if (status == IMK_OK) {
@@ -326,7 +349,7 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
   self->fps_d = 1;
   gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d);
   self->n_sent = 0; /* the frame rate may be another one */
-  self->n_input = gst_sh_reconstruct_cells_of_caps (caps, &self->is_flat);
+  self->n_input = gst_sh_reconstruct_cells_of_caps (caps, &self->shape);
   if (self->is_tensor && self->n_input == 0) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("These tensors are no slopes, which have [2, cells] or [2 cells] "
@@ -450,7 +473,8 @@ input_of (const GstShReconstruct *self, const GstShReconstructSettings *s)
 
   if (!self->is_tensor)
     return GST_SH_RECONSTRUCT_INPUT_METADATA;
-  return self->is_flat && order == GST_SH_RECONSTRUCT_ORDER_INTERLEAVED
+  return self->shape != GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS &&
+                 order == GST_SH_RECONSTRUCT_ORDER_INTERLEAVED
              ? GST_SH_RECONSTRUCT_INPUT_INTERLEAVED
              : GST_SH_RECONSTRUCT_INPUT_X_THEN_Y;
 }

@@ -75,48 +75,31 @@ find_slopes (GstBuffer *buffer, const gchar *element)
                                                                         : NULL;
 }
 
-/* Returns: numbers of a tensor that has one row, wherever its axis is; else 0
- */
-static guint64
-size_of_row (const GStrv dims)
-{
-  guint64 n = 1;
-
-  for (guint i = 0; dims[i]; i++) {
-    const guint64 size = g_ascii_strtoull (dims[i], NULL, 10);
-
-    if (n != 1 && size != 1)
-      return 0;
-    n = MAX (n, size);
-  }
-  return n;
-}
-
-/* The slopes are the first tensor, [2][cells] or [2 cells]; flags may follow.
- */
+/* The slopes are the first tensor; flags may follow. */
 guint
-gst_sh_reconstruct_cells_of_caps (GstCaps *caps, gboolean *is_flat)
+gst_sh_reconstruct_cells_of_caps (GstCaps *caps, GstShReconstructShape *shape)
 {
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   const gchar *text = gst_structure_get_string (s, "dimensions");
   g_auto (GStrv) tensors = g_strsplit (text ? text : "", ",", 2);
   g_auto (GStrv) dims = g_strsplit (tensors[0] ? tensors[0] : "", ":", -1);
-  guint64 n_cells, n_slopes;
+  guint64 n = 1;
+  guint n_long = 0;
 
-  *is_flat = FALSE;
   if (!gst_structure_has_name (s, "other/tensors"))
     return 0;
-  n_slopes = size_of_row (dims);
-  *is_flat = n_slopes > 0 && n_slopes % 2 == 0;
-  if (*is_flat)
-    return n_slopes / 2 > G_MAXINT32 ? 0 : (guint) (n_slopes / 2);
-  if (g_strv_length (dims) < 2)
-    return 0;
-  n_cells = g_ascii_strtoull (dims[0], NULL, 10);
-  for (guint i = 1; dims[i]; i++)
-    if (g_ascii_strtoull (dims[i], NULL, 10) != (i == 1 ? 2 : 1))
+  for (guint i = 0; dims[i]; i++) {
+    const guint64 size = g_ascii_strtoull (dims[i], NULL, 10);
+
+    if (size == 0 || size > 2 * (guint64) G_MAXINT32 / n)
       return 0;
-  return n_cells > G_MAXINT32 ? 0 : (guint) n_cells;
+    n *= size;
+    n_long += size > 1;
+  }
+  *shape = n_long < 2                   ? GST_SH_RECONSTRUCT_SHAPE_ROW
+           : g_str_equal (dims[1], "2") ? GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS
+                                        : GST_SH_RECONSTRUCT_SHAPE_IMAGE;
+  return n_long > 2 || n % 2 ? 0 : (guint) (n / 2);
 }
 
 guint

@@ -31,9 +31,17 @@ typedef enum {
   GST_SH_RECONSTRUCT_INPUT_INTERLEAVED,
 } GstShReconstructInput;
 
-/* @is_flat: (out): one row [2 cells], which may have either order
+typedef enum {
+  GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS, /* [2, cells] */
+  GST_SH_RECONSTRUCT_SHAPE_ROW,      /* [2 cells], in either order */
+  GST_SH_RECONSTRUCT_SHAPE_IMAGE,    /* [y, x], in either order; only a matrix
+                                      * tells whether it has slopes */
+} GstShReconstructShape;
+
+/* @shape: (out)
  * Returns: cells of slopes as tensors; 0 for other caps */
-guint gst_sh_reconstruct_cells_of_caps (GstCaps *caps, gboolean *is_flat);
+guint gst_sh_reconstruct_cells_of_caps (
+    GstCaps *caps, GstShReconstructShape *shape);
 
 /* Returns: cells of the slopes in the metadata of a frame; 0 without */
 guint gst_sh_reconstruct_cells_of_frame (

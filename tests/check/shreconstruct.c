@@ -1310,6 +1310,15 @@ static const struct {
      "dimensions=(string)5:1:1:1,framerate=1/1",
         "matrix-location=$/means.npy", "[2, cells] or [2 cells]"},
     {"other/tensors,format=static,num_tensors=1,types=float32,"
+     "dimensions=(string)10:2:2:1,framerate=1/1",
+        "matrix-location=$/means.npy", "no slopes"},
+    {"other/tensors,format=static,num_tensors=1,types=float32,"
+     "dimensions=(string)10:3:1:1,framerate=1/1",
+        "matrix-location=$/means.npy", "with 30 numbers are no slopes for the"},
+    {"other/tensors,format=static,num_tensors=1,types=float32,"
+     "dimensions=(string)2:3:1:1,framerate=1/1",
+        "commands=2", "without a control matrix"},
+    {"other/tensors,format=static,num_tensors=1,types=float32,"
      "dimensions=(string)6:1:1:1,framerate=1/1",
         "matrix-location=$/means.npy", "The sensor has 3 cells"},
     {SLOPES, "matrix-location=$/means.npy invalid-policy=exclude",
