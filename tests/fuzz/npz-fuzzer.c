@@ -2,7 +2,8 @@
 /* libFuzzer target of the reader of .npz, and of the ZIP in it.
  * libraries: -lminizip
  * sources: -I/usr/include/minizip common/files/formats/npz.c
- * common/files/formats/zip.c @format */
+ * common/files/formats/zip.c common/files/gstimagingnpy.c
+ * common/files/gstimagingnpyheader.c @format */
 #include "format-fuzzer.h"
 
 int
