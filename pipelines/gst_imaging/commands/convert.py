@@ -33,7 +33,8 @@ def add_arguments(parser):
     parser.add_argument("input", metavar="IN")
     parser.add_argument("output", metavar="OUT")
     parser.add_argument("--part", type=int, default=-1, metavar="N", help="the picture to take, from 0 on: of FITS the units"
-                        " that have one, of TIFF the pages, of OpenEXR the parts, of .oct and .npz the arrays (default: all pages, of FITS the first unit, of .oct the spectra)")
+                        " that have one, of TIFF the pages, of OpenEXR the parts, of .oct and .npz the arrays"
+                        " (default: all pages, of FITS the first unit, of .oct the spectra)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT also where it is a file with the extension of IN")
 
 
