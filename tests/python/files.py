@@ -1329,7 +1329,8 @@ class Damaged(Case):
             with open(self.path("a"), "wb") as file:
                 file.write(data)
             self.refuse(self.path("a"), words)
-        for data, words in ((b"MATLAB 5.0 MAT-file, Platform: GLNXA64", r"scipy\.io\.loadmat \(FILE\)\[NAME\]"), (b"MATLAB 7.3 MAT-file", r"\[NAME\]\[\(\)\]\.T"),
+        for data, words in ((b"MATLAB 5.0 MAT-file, Platform: GLNXA64", r"scipy\.io\.loadmat \(FILE\)\[NAME\]"),
+                            (b"MATLAB 7.3 MAT-file", r"\[NAME\]\[\(\)\]\.T"),
                             (b"\x89HDF\r\n\x1a\n\0\0", "is HDF5, which is not read. Save the array as .npy: numpy.save")):
             with open(self.path("a.mat"), "wb") as file:
                 file.write(data)
