@@ -564,14 +564,14 @@ launch_filter (const State *self, const ImkLapsharpenRule *rule,
 {
   const int unit = get_unit (in, out);
 
+  if (rule->smooth.step && is_for_smooth (rule))
+    return launch_smooth (rule, in, out, self->low, stream, error);
   if (rule->smooth.step) {
-    const Low low = make_low (rule, self->low);
-    ImkStatus status = launch_smooth (rule, in, low, stream, error);
+    const Low low = make_low (rule, EVERY, self->low);
+    const ImkStatus status = launch_low (rule, in, low, stream, error);
 
-    if (status != IMK_OK)
-      return status;
-    return is_for_smooth (rule)
-               ? launch_sharpen_smooth (rule, in, out, low, stream, error)
+    return status != IMK_OK
+               ? status
                : launch_any (rule, in, out, low, sums, stream, error);
   }
   if (self->plain && unit == 16)

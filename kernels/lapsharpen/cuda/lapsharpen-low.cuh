@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* For .cu files only: the low samples of method=unsharp and method=log, see
+ * lapsharpen-smooth.h. Two kernels shrink the frame and blur it, a tile a
+ * block. Tiles hold samples of all channels in a row; neighbours are as many
+ * samples apart as there are channels. */
+#pragma once
+
+#include <type_traits>
+
+#include "core/cuda/cuda-check.h"
+#include "core/cuda/instance.cuh"
+#include "lapsharpen/cuda/lapsharpen-rows.cuh"
+
+enum {
+  SMOOTH_THREADS = 256,
+  SMOOTH_QUAD = 4,    /* samples that a thread reads or writes at once */
+  SHRINK_ROWS = 4,    /* low rows of a block */
+  SHRINK_WIDE = 2048, /* samples of the frame beneath a block: two quads of
+                       * each thread */
+  SHRINK_QUADS = 2,
+  BLUR_ROWS = 8,      /* low rows of a block, and the low columns of a
+                       * thread: so its threads read all banks */
+  BLUR_SAMPLES = 512, /* samples in one row of what a block reads, at most */
+  BLUR_ITEMS = BLUR_SAMPLES / SMOOTH_THREADS, /* of a thread */
+  /* channels that are kept: all of a pixel, or samples one by one */
+  EVERY = 15,
+  SOME = 0,
+};
+
+/* The low samples of a frame, some of them beside it. */
+struct Low {
+  float *shrunk;  /* reach more on either side, and above and below */
+  float *blurred; /* halo more */
+  int columns, rows;
+  int kept;     /* bit c: channel c has low samples */
+  int channels; /* that have */
+};
+
+/* @kept: EVERY, or 3 channels of 4 that stand side by side */
+static Low
+make_low (const ImkLapsharpenRule *rule, int kept, float *memory)
+{
+  const int step = rule->smooth.step;
+  const int reach = rule->smooth.halo + rule->smooth.blur_reach;
+  Low low = {};
+
+  low.columns = ((int) rule->width - 1 + step / 2) / step + 1;
+  low.rows = ((int) rule->height - 1 + step / 2) / step + 1;
+  low.kept = kept;
+  low.channels = kept == EVERY ? (int) rule->channels : SMOOTH_QUAD - 1;
+  low.shrunk = memory;
+  low.blurred = memory + (size_t) (low.columns + 2 * reach) *
+                             (size_t) (low.rows + 2 * reach) * low.channels;
+  return low;
+}
+
+/* Floats of both planes, and of the rows below the first that blur_low () may
+ * read. */
+static size_t
+get_low_size (const ImkLapsharpenRule *rule)
+{
+  const Low low = make_low (rule, EVERY, nullptr);
+  const size_t halo = (size_t) rule->smooth.halo;
+  const size_t reach = halo + (size_t) rule->smooth.blur_reach;
+
+  return (size_t) (low.blurred - low.shrunk) +
+         ((low.columns + 2 * halo) * (low.rows + 2 * halo) +
+             (low.columns + 2 * reach) * BLUR_ROWS) *
+             rule->channels;
+}
+
+/* --- reading ----------------------------------------------------------------
+ */
+
+template <typename Sample>
+using Quad = std::conditional_t<sizeof (Sample) == 1, uint32_t, uint2>;
+
+/* Sample @i of a quad times 2^-149: its bits alone are that float. With weights
+ * times 2^127 the rounding of a product is the same, and no sample needs to be
+ * converted. */
+static __device__ float
+get_tiny (uint32_t quad, int i)
+{
+  return __uint_as_float (__byte_perm (quad, 0, 0x4440 | i));
+}
+
+static __device__ float
+get_tiny (uint2 quad, int i)
+{
+  return __uint_as_float (
+      __byte_perm (i < 2 ? quad.x : quad.y, 0, i % 2 ? 0x4432 : 0x4410));
+}
+
+#define FROM_TINY 0x1p127f
+#define TINY_SCALE 0x1p-22f /* of products with FROM_TINY */
+
+static __device__ uint32_t
+shift_quad (uint32_t quad, uint32_t shift)
+{
+  return quad >> shift & (0xffu >> shift) * 0x01010101u;
+}
+
+static __device__ uint2
+shift_quad (uint2 quad, uint32_t shift)
+{
+  const uint32_t kept = (0xffffu >> shift) * 0x00010001u;
+
+  return make_uint2 (quad.x >> shift & kept, quad.y >> shift & kept);
+}
+
+/* @there: else all of it is 0 */
+template <typename Sample, bool SHIFTED>
+static __device__ Quad<Sample>
+read_quad (const ImkLapsharpenRule &rule, const uint8_t *at, bool there)
+{
+  Quad<Sample> quad = {};
+
+  if (there)
+    quad = __ldg ((const Quad<Sample> *) at);
+  return SHIFTED ? shift_quad (quad, rule.shift) : quad;
+}
+
+/* A sample, which may be outside, as it is smoothed. */
+template <typename Sample>
+static __device__ float
+get_input (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    int x, int y, int channel)
+{
+  const int width = rule.width, height = rule.height;
+  const bool outside =
+      rule.constant && (x < 0 || y < 0 || x >= width || y >= height);
+  const Sample *pixel =
+      (const Sample *) (in +
+                        stride * imk_lapsharpen_inside (y, height, &rule)) +
+      imk_lapsharpen_inside (x, width, &rule) * (int) rule.channels;
+  const uint32_t v = outside ? rule.border_value
+                             : (uint32_t) __ldg (pixel + channel) >> rule.shift;
+
+  if (rule.weight_channel < 0)
+    return (float) v;
+  return imk_lapsharpen_visible (&rule, v,
+      outside ? rule.border_value
+              : (uint32_t) __ldg (pixel + rule.weight_channel) >> rule.shift,
+      channel == rule.weight_channel);
+}
+
+/* --- shrinking ------------------------------------------------------------ */
+
+/* What quads at the samples @first, SMOOTH_THREADS quads apart, of row @y are
+ * shrunk to along columns, times TINY_SCALE. @INSIDE: all rows are in the
+ * frame;
+ * @there: quads that are read */
+template <typename Sample, int KEPT, bool SHIFTED, bool INSIDE>
+static __device__ void
+shrink_quads (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    int first, int y, const bool there[SHRINK_QUADS],
+    float sum[SHRINK_QUADS][SMOOTH_QUAD])
+{
+  constexpr int apart = SMOOTH_THREADS * SMOOTH_QUAD * sizeof (Sample);
+  const ImkLapsharpenSmooth &s = rule.smooth;
+  const int height = rule.height;
+  const uint8_t *column = in + (ptrdiff_t) first * (int) sizeof (Sample);
+  const uint8_t *above =
+      column + stride * (INSIDE ? y : imk_lapsharpen_inside (y, height, &rule));
+  const uint8_t *below = above;
+  float weight = s.shrink[0] * FROM_TINY;
+
+#pragma unroll
+  for (int k = 0; k < SHRINK_QUADS; k++) {
+    const auto quad =
+        read_quad<Sample, SHIFTED> (rule, above + k * apart, there[k]);
+
+#pragma unroll
+    for (int i = 0; i < SMOOTH_QUAD; i++)
+      sum[k][i] = KEPT >> i & 1 ? weight * get_tiny (quad, i) : 0.0f;
+  }
+#pragma unroll 4
+  for (int j = 1; j <= s.shrink_reach; j++) {
+    above =
+        INSIDE ? above - stride
+               : column + stride * imk_lapsharpen_inside (y - j, height, &rule);
+    below =
+        INSIDE ? below + stride
+               : column + stride * imk_lapsharpen_inside (y + j, height, &rule);
+    weight = s.shrink[j] * FROM_TINY;
+#pragma unroll
+    for (int k = 0; k < SHRINK_QUADS; k++) {
+      const auto a =
+          read_quad<Sample, SHIFTED> (rule, above + k * apart, there[k]);
+      const auto b =
+          read_quad<Sample, SHIFTED> (rule, below + k * apart, there[k]);
+
+#pragma unroll
+      for (int i = 0; i < SMOOTH_QUAD; i++)
+        if (KEPT >> i & 1)
+          sum[k][i] += weight * (get_tiny (a, i) + get_tiny (b, i));
+    }
+  }
+}
+
+/* The same of one sample, which may be outside. */
+template <typename Sample>
+static __device__ float
+shrink_sample (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    int x, int y, int channel)
+{
+  const ImkLapsharpenSmooth &s = rule.smooth;
+  float sum = s.shrink[0] * get_input<Sample> (rule, in, stride, x, y, channel);
+
+#pragma unroll 1
+  for (int j = 1; j <= s.shrink_reach; j++)
+    sum += s.shrink[j] *
+           (get_input<Sample> (rule, in, stride, x, y - j, channel) +
+               get_input<Sample> (rule, in, stride, x, y + j, channel));
+  return sum * TINY_SCALE;
+}
+
+/* The samples of a tile, shrunk along columns. */
+typedef float Wide[SHRINK_ROWS][SHRINK_WIDE];
+
+/* Fills row @r of a tile, which row @y of the frame is the middle of.
+ * @left: the first sample of the tile, a multiple of SMOOTH_QUAD; @n: quads */
+template <typename Sample, int KEPT, bool SHIFTED>
+static __device__ void
+shrink_row (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    bool aligned, int left, int n, int y, float *wide)
+{
+  const int c = rule.channels, reach = rule.smooth.shrink_reach;
+  const int row_size = (int) rule.width * c;
+  const bool inside = y >= reach && y + reach < (int) rule.height;
+  const bool whole =
+      aligned && rule.weight_channel < 0 && (inside || !rule.constant);
+  const int first = left + (int) threadIdx.x * SMOOTH_QUAD;
+  bool there[SHRINK_QUADS];
+  float sum[SHRINK_QUADS][SMOOTH_QUAD];
+
+#pragma unroll
+  for (int k = 0; k < SHRINK_QUADS; k++) {
+    const int at = first + k * SMOOTH_THREADS * SMOOTH_QUAD;
+
+    there[k] = whole && at >= 0 && at + SMOOTH_QUAD <= row_size;
+  }
+  if (inside)
+    shrink_quads<Sample, KEPT, SHIFTED, true> (
+        rule, in, stride, first, y, there, sum);
+  else
+    shrink_quads<Sample, KEPT, SHIFTED, false> (
+        rule, in, stride, first, y, there, sum);
+#pragma unroll
+  for (int k = 0; k < SHRINK_QUADS; k++) {
+    const int i = (int) threadIdx.x + k * SMOOTH_THREADS;
+
+    if (!there[k] && i < n)
+#pragma unroll 1
+      for (int j = 0; j < SMOOTH_QUAD; j++) {
+        const int at = left + SMOOTH_QUAD * i + j + 64 * 1024 * c; /* not < 0 */
+
+        wide[SMOOTH_QUAD * i + j] = shrink_sample<Sample> (
+            rule, in, stride, at / c - 64 * 1024, y, at % c);
+      }
+    else
+      *(float4 *) &wide[SMOOTH_QUAD * i] =
+          make_float4 (sum[k][0], sum[k][1], sum[k][2], sum[k][3]);
+  }
+}
+
+/* @n_columns: low columns of a block; @aligned: every fourth sample of a row
+ * stands at a multiple of the size of four; @KEPT: low.kept; @SHIFTED: by
+ * rule.shift */
+template <typename Sample, int KEPT, bool SHIFTED>
+static __global__ void
+__launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
+    const __grid_constant__ ImkLapsharpenRule rule, const uint8_t *in,
+    size_t stride, bool aligned, int n_columns, const Low low)
+{
+  __shared__ __align__ (16) Wide wide;
+  const ImkLapsharpenSmooth &s = rule.smooth;
+  const int c = KEPT == EVERY ? (int) rule.channels : SMOOTH_QUAD;
+  const int low_c = KEPT == EVERY ? c : SMOOTH_QUAD - 1;
+  const int reach = s.halo + s.blur_reach;
+  const int low_columns = low.columns + 2 * reach;
+  const int low_rows = low.rows + 2 * reach;
+  const int column = (int) blockIdx.y * n_columns;
+  const int row = (int) blockIdx.x * SHRINK_ROWS;
+  const int n = min (n_columns, low_columns - column);
+  const int n_rows = min ((int) SHRINK_ROWS, low_rows - row);
+  const int left = ((column - reach) * s.step - s.shrink_reach) * c;
+  const int spare = left & (SMOOTH_QUAD - 1); /* of negative ones, too */
+  const int n_quads = (spare + ((n - 1) * s.step + 2 * s.shrink_reach + 1) * c +
+                          SMOOTH_QUAD - 1) /
+                      SMOOTH_QUAD;
+
+#pragma unroll 1
+  for (int r = 0; r < n_rows; r++)
+    shrink_row<Sample, KEPT, SHIFTED> (rule, in, stride, aligned, left - spare,
+        n_quads, (row + r - reach) * s.step, wide[r]);
+  __syncthreads ();
+  for (int i = threadIdx.x; i < n * low_c; i += SMOOTH_THREADS) {
+    const int from = spare + (i / low_c * s.step + s.shrink_reach) * c +
+                     i % low_c + (KEPT & 1 ? 0 : 1);
+    float *to = low.shrunk + ((size_t) row * low_columns + column) * low_c + i;
+    float weight = s.shrink[0] / TINY_SCALE;
+    float sum[SHRINK_ROWS];
+
+#pragma unroll
+    for (int r = 0; r < SHRINK_ROWS; r++)
+      sum[r] = weight * wide[r][from];
+#pragma unroll 4
+    for (int j = 1; j <= s.shrink_reach; j++) {
+      weight = s.shrink[j] / TINY_SCALE;
+#pragma unroll
+      for (int r = 0; r < SHRINK_ROWS; r++)
+        sum[r] += weight * (wide[r][from - j * c] + wide[r][from + j * c]);
+    }
+#pragma unroll
+    for (int r = 0; r < SHRINK_ROWS; r++)
+      if (r < n_rows)
+        to[(size_t) r * low_columns * low_c] = sum[r];
+  }
+}
+
+/* --- blurring ------------------------------------------------------------- */
+
+/* w[0] v_0 + w[1] (v_-1 + v_1) + ... */
+template <int REACH>
+static __device__ float
+fold (const float *at, const float *w)
+{
+  float sum = w[0] * at[0];
+
+#pragma unroll
+  for (int j = 1; j <= REACH; j++)
+    sum += w[j] * (at[-j] + at[j]);
+  return sum;
+}
+
+/* Reads BLUR_ROWS samples and those beside them, @stride apart. */
+template <int REACH>
+static __device__ void
+load_line (const float *from, int stride, float v[BLUR_ROWS + 2 * REACH])
+{
+#pragma unroll
+  for (int i = 0; i < BLUR_ROWS + 2 * REACH; i++, from += stride)
+    v[i] = *from;
+}
+
+/* @n_columns: low columns of a block, a multiple of BLUR_ROWS. Each thread has
+ * a column of the tile in registers, then BLUR_ROWS samples of a row of it.
+ * What it reads beyond the tile or the plane goes nowhere. */
+template <int REACH, bool IS_LOG>
+static __global__ void
+__launch_bounds__ (SMOOTH_THREADS)
+    blur_low (const __grid_constant__ ImkLapsharpenRule rule, int n_columns,
+        const Low low)
+{
+  constexpr int most = BLUR_ROWS * (BLUR_SAMPLES + SMOOTH_QUAD);
+  __shared__ float blurred[most];
+  __shared__ float curved[IS_LOG ? most : 1];
+  const ImkLapsharpenSmooth &s = rule.smooth;
+  const int c = low.channels, halo = s.halo;
+  const int low_columns = low.columns + 2 * halo;
+  const int column = (int) blockIdx.y * n_columns;
+  const int row = (int) blockIdx.x * BLUR_ROWS;
+  const int n = min (n_columns, low_columns - column);
+  const int n_rows = min ((int) BLUR_ROWS, low.rows + 2 * halo - row);
+  const int pitch = BLUR_SAMPLES + c;
+  const int stride = (low_columns + 2 * REACH) * c;
+  const float *from = low.shrunk + (size_t) row * stride + column * c;
+  float *to = low.blurred + ((size_t) row * low_columns + column) * c;
+  float v[BLUR_ROWS + 2 * REACH], w[BLUR_ROWS + 2 * REACH];
+  float smooth[BLUR_ITEMS][BLUR_ROWS];
+  int at[BLUR_ITEMS];
+
+#pragma unroll 1
+  for (int i = threadIdx.x; i < (n + 2 * REACH) * c; i += SMOOTH_THREADS) {
+    load_line<REACH> (from + i, stride, v);
+#pragma unroll
+    for (int r = 0; r < BLUR_ROWS; r++) {
+      blurred[r * pitch + i] = fold<REACH> (v + REACH + r, s.blur);
+      if (IS_LOG)
+        curved[r * pitch + i] = fold<REACH> (v + REACH + r, s.curve);
+    }
+  }
+  __syncthreads ();
+#pragma unroll
+  for (int k = 0; k < BLUR_ITEMS; k++) {
+    const int item = threadIdx.x + k * SMOOTH_THREADS;
+    const int group = item / (BLUR_ROWS * c);
+
+    at[k] = group * BLUR_ROWS < n ? item / c % BLUR_ROWS * pitch +
+                                        group * BLUR_ROWS * c + item % c
+                                  : -1;
+    if (at[k] < 0)
+      continue;
+    load_line<REACH> (blurred + at[k], c, v);
+    if (IS_LOG)
+      load_line<REACH> (curved + at[k], c, w);
+#pragma unroll
+    for (int r = 0; r < BLUR_ROWS; r++) {
+      smooth[k][r] = fold<REACH> (v + REACH + r, IS_LOG ? s.curve : s.blur);
+      if (IS_LOG)
+        smooth[k][r] += fold<REACH> (w + REACH + r, s.blur);
+    }
+  }
+  __syncthreads ();
+#pragma unroll
+  for (int k = 0; k < BLUR_ITEMS; k++)
+#pragma unroll
+    for (int r = 0; r < BLUR_ROWS; r++)
+      if (at[k] >= 0)
+        blurred[at[k] + r * c] = smooth[k][r];
+  __syncthreads ();
+  for (int i = threadIdx.x; i < n * c; i += SMOOTH_THREADS)
+#pragma unroll
+    for (int r = 0; r < BLUR_ROWS; r++)
+      if (r < n_rows)
+        to[(size_t) r * low_columns * c + i] = blurred[r * pitch + i];
+}
+
+typedef void (*BlurKernel) (ImkLapsharpenRule, int, Low);
+
+/* @REACH: from the largest down to that of the rule */
+template <int REACH>
+static BlurKernel
+choose_blur (const ImkLapsharpenSmooth *s)
+{
+  if constexpr (REACH > 1)
+    if (s->blur_reach < REACH)
+      return choose_blur<REACH - 1> (s);
+  return s->is_log ? blur_low<REACH, true> : blur_low<REACH, false>;
+}
+
+static bool
+has_quads (const ImkImage *image)
+{
+  const size_t size = SMOOTH_QUAD * imk_type_size (image->type);
+
+  return (uintptr_t) image->data % size == 0 && image->stride % size == 0;
+}
+
+/* Makes the low samples of a frame. */
+static ImkStatus
+launch_low (const ImkLapsharpenRule *rule, const ImkImage *in, const Low &low,
+    cudaStream_t stream, ImkError *error)
+{
+  const ImkLapsharpenSmooth *s = &rule->smooth;
+  const auto shrink = instance (
+      [] (auto type, auto kept, auto shifted) {
+        return shrink_frame < SampleOf<type>, shifted ? EVERY : kept,
+               shifted > ;
+      },
+      OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{in->type}, OneOf<7, 14, EVERY>{low.kept},
+      rule->shift > 0);
+  const BlurKernel blur = choose_blur<IMK_LAPSHARPEN_MAX_BLUR> (s);
+  const int c = (int) rule->channels, reach = s->halo + s->blur_reach;
+  const int wide =
+      ((SHRINK_WIDE - 2 * SMOOTH_QUAD) / c - 2 * s->shrink_reach - 1) /
+          s->step +
+      1;
+  const int blurred =
+      (BLUR_SAMPLES / low.channels - 2 * s->blur_reach) / BLUR_ROWS * BLUR_ROWS;
+  cudaLaunchConfig_t launch = {};
+  ImkStatus status;
+
+  launch.blockDim = dim3 (SMOOTH_THREADS);
+  launch.gridDim =
+      dim3 (imk_div_up ((uint32_t) (low.rows + 2 * reach), SHRINK_ROWS),
+          imk_div_up ((uint32_t) (low.columns + 2 * reach), (uint32_t) wide));
+  launch.stream = stream;
+  status = IMK_CUDA_LAUNCH (error, launch, shrink, *rule,
+      (const uint8_t *) in->data, in->stride, has_quads (in), wide, low);
+  if (status != IMK_OK)
+    return status;
+  launch.gridDim = dim3 (
+      imk_div_up ((uint32_t) (low.rows + 2 * s->halo), BLUR_ROWS),
+      imk_div_up ((uint32_t) (low.columns + 2 * s->halo), (uint32_t) blurred));
+  return IMK_CUDA_LAUNCH (error, launch, blur, *rule, blurred, low);
+}
