@@ -15,9 +15,7 @@ enum {
   SMOOTH_THREADS = 256,
   SMOOTH_QUAD = 4,    /* samples that a thread reads or writes at once */
   SHRINK_ROWS = 4,    /* low rows of a block */
-  SHRINK_WIDE = 2048, /* samples of the frame beneath a block: two quads of
-                       * each thread */
-  SHRINK_QUADS = 2,
+  SHRINK_WIDE = 2048, /* samples of the frame beneath a block */
   BLUR_ROWS = 8,      /* low rows of a block, and the low columns of a
                        * thread: so its threads read all banks */
   BLUR_SAMPLES = 512, /* samples in one row of what a block reads, at most */
@@ -108,15 +106,12 @@ shift_quad (uint2 quad, uint32_t shift)
   return make_uint2 (quad.x >> shift & kept, quad.y >> shift & kept);
 }
 
-/* @there: else all of it is 0 */
 template <typename Sample, bool SHIFTED>
 static __device__ Quad<Sample>
-read_quad (const ImkLapsharpenRule &rule, const uint8_t *at, bool there)
+read_quad (const ImkLapsharpenRule &rule, const uint8_t *at)
 {
-  Quad<Sample> quad = {};
+  const Quad<Sample> quad = __ldg ((const Quad<Sample> *) at);
 
-  if (there)
-    quad = __ldg ((const Quad<Sample> *) at);
   return SHIFTED ? shift_quad (quad, rule.shift) : quad;
 }
 
@@ -146,34 +141,24 @@ get_input (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
 
 /* --- shrinking ------------------------------------------------------------ */
 
-/* What quads at the samples @first, SMOOTH_THREADS quads apart, of row @y are
- * shrunk to along columns, times TINY_SCALE. @INSIDE: all rows are in the
- * frame;
- * @there: quads that are read */
+/* What the quad at @column of row @y, which is at @middle, is shrunk to along
+ * columns, times TINY_SCALE. @INSIDE: all rows are in the frame */
 template <typename Sample, int KEPT, bool SHIFTED, bool INSIDE>
-static __device__ void
-shrink_quads (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
-    int first, int y, const bool there[SHRINK_QUADS],
-    float sum[SHRINK_QUADS][SMOOTH_QUAD])
+static __device__ float4
+shrink_quad (const ImkLapsharpenRule &rule, const uint8_t *column,
+    size_t stride, const uint8_t *middle, int y)
 {
-  constexpr int apart = SMOOTH_THREADS * SMOOTH_QUAD * sizeof (Sample);
   const ImkLapsharpenSmooth &s = rule.smooth;
   const int height = rule.height;
-  const uint8_t *column = in + (ptrdiff_t) first * (int) sizeof (Sample);
-  const uint8_t *above =
-      column + stride * (INSIDE ? y : imk_lapsharpen_inside (y, height, &rule));
-  const uint8_t *below = above;
+  const uint8_t *above = middle, *below = middle;
+  const auto quad = read_quad<Sample, SHIFTED> (rule, middle);
   float weight = s.shrink[0] * FROM_TINY;
+  float sum[SMOOTH_QUAD] = {};
 
 #pragma unroll
-  for (int k = 0; k < SHRINK_QUADS; k++) {
-    const auto quad =
-        read_quad<Sample, SHIFTED> (rule, above + k * apart, there[k]);
-
-#pragma unroll
-    for (int i = 0; i < SMOOTH_QUAD; i++)
-      sum[k][i] = KEPT >> i & 1 ? weight * get_tiny (quad, i) : 0.0f;
-  }
+  for (int i = 0; i < SMOOTH_QUAD; i++)
+    if (KEPT >> i & 1)
+      sum[i] = weight * get_tiny (quad, i);
 #pragma unroll 4
   for (int j = 1; j <= s.shrink_reach; j++) {
     above =
@@ -183,19 +168,15 @@ shrink_quads (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
         INSIDE ? below + stride
                : column + stride * imk_lapsharpen_inside (y + j, height, &rule);
     weight = s.shrink[j] * FROM_TINY;
-#pragma unroll
-    for (int k = 0; k < SHRINK_QUADS; k++) {
-      const auto a =
-          read_quad<Sample, SHIFTED> (rule, above + k * apart, there[k]);
-      const auto b =
-          read_quad<Sample, SHIFTED> (rule, below + k * apart, there[k]);
+    const auto a = read_quad<Sample, SHIFTED> (rule, above);
+    const auto b = read_quad<Sample, SHIFTED> (rule, below);
 
 #pragma unroll
-      for (int i = 0; i < SMOOTH_QUAD; i++)
-        if (KEPT >> i & 1)
-          sum[k][i] += weight * (get_tiny (a, i) + get_tiny (b, i));
-    }
+    for (int i = 0; i < SMOOTH_QUAD; i++)
+      if (KEPT >> i & 1)
+        sum[i] += weight * (get_tiny (a, i) + get_tiny (b, i));
   }
+  return make_float4 (sum[0], sum[1], sum[2], sum[3]);
 }
 
 /* The same of one sample, which may be outside. */
@@ -215,52 +196,38 @@ shrink_sample (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
   return sum * TINY_SCALE;
 }
 
-/* The samples of a tile, shrunk along columns. */
-typedef float Wide[SHRINK_ROWS][SHRINK_WIDE];
-
-/* Fills row @r of a tile, which row @y of the frame is the middle of.
- * @left: the first sample of the tile, a multiple of SMOOTH_QUAD; @n: quads */
+/* Fills a column of a tile with the quads from sample @first on. @y: of the
+ * frame, the middle of the first row */
 template <typename Sample, int KEPT, bool SHIFTED>
 static __device__ void
-shrink_row (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
-    bool aligned, int left, int n, int y, float *wide)
+shrink_column (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    bool aligned, int first, int y, int n_rows, float *wide)
 {
-  const int c = rule.channels, reach = rule.smooth.shrink_reach;
-  const int row_size = (int) rule.width * c;
-  const bool inside = y >= reach && y + reach < (int) rule.height;
-  const bool whole =
-      aligned && rule.weight_channel < 0 && (inside || !rule.constant);
-  const int first = left + (int) threadIdx.x * SMOOTH_QUAD;
-  bool there[SHRINK_QUADS];
-  float sum[SHRINK_QUADS][SMOOTH_QUAD];
+  const int c = rule.channels, step = rule.smooth.step;
+  const int reach = rule.smooth.shrink_reach, height = rule.height;
+  const uint8_t *column = in + (ptrdiff_t) first * (int) sizeof (Sample);
+  const uint8_t *at = column + y * (ptrdiff_t) stride;
+  const bool whole = aligned && rule.weight_channel < 0 && first >= 0 &&
+                     first + SMOOTH_QUAD <= (int) rule.width * c;
 
-#pragma unroll
-  for (int k = 0; k < SHRINK_QUADS; k++) {
-    const int at = first + k * SMOOTH_THREADS * SMOOTH_QUAD;
+#pragma unroll 1
+  for (int r = 0; r < n_rows; r++, y += step, at += step * (ptrdiff_t) stride) {
+    float4 *to = (float4 *) (wide + r * SHRINK_WIDE);
 
-    there[k] = whole && at >= 0 && at + SMOOTH_QUAD <= row_size;
-  }
-  if (inside)
-    shrink_quads<Sample, KEPT, SHIFTED, true> (
-        rule, in, stride, first, y, there, sum);
-  else
-    shrink_quads<Sample, KEPT, SHIFTED, false> (
-        rule, in, stride, first, y, there, sum);
-#pragma unroll
-  for (int k = 0; k < SHRINK_QUADS; k++) {
-    const int i = (int) threadIdx.x + k * SMOOTH_THREADS;
-
-    if (!there[k] && i < n)
+    if (whole && y >= reach && y + reach < height)
+      *to = shrink_quad<Sample, KEPT, SHIFTED, true> (
+          rule, column, stride, at, y);
+    else if (whole && !rule.constant)
+      *to = shrink_quad<Sample, KEPT, SHIFTED, false> (rule, column, stride,
+          column + stride * imk_lapsharpen_inside (y, height, &rule), y);
+    else
 #pragma unroll 1
       for (int j = 0; j < SMOOTH_QUAD; j++) {
-        const int at = left + SMOOTH_QUAD * i + j + 64 * 1024 * c; /* not < 0 */
+        const int sample = first + j + 64 * 1024 * c; /* not negative */
 
-        wide[SMOOTH_QUAD * i + j] = shrink_sample<Sample> (
-            rule, in, stride, at / c - 64 * 1024, y, at % c);
+        ((float *) to)[j] = shrink_sample<Sample> (
+            rule, in, stride, sample / c - 64 * 1024, y, sample % c);
       }
-    else
-      *(float4 *) &wide[SMOOTH_QUAD * i] =
-          make_float4 (sum[k][0], sum[k][1], sum[k][2], sum[k][3]);
   }
 }
 
@@ -273,7 +240,7 @@ __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
     const __grid_constant__ ImkLapsharpenRule rule, const uint8_t *in,
     size_t stride, bool aligned, int n_columns, const Low low)
 {
-  __shared__ __align__ (16) Wide wide;
+  __shared__ __align__ (16) float wide[SHRINK_ROWS][SHRINK_WIDE];
   const ImkLapsharpenSmooth &s = rule.smooth;
   const int c = KEPT == EVERY ? (int) rule.channels : SMOOTH_QUAD;
   const int low_c = KEPT == EVERY ? c : SMOOTH_QUAD - 1;
@@ -291,9 +258,10 @@ __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
                       SMOOTH_QUAD;
 
 #pragma unroll 1
-  for (int r = 0; r < n_rows; r++)
-    shrink_row<Sample, KEPT, SHIFTED> (rule, in, stride, aligned, left - spare,
-        n_quads, (row + r - reach) * s.step, wide[r]);
+  for (int i = threadIdx.x; i < n_quads; i += SMOOTH_THREADS)
+    shrink_column<Sample, KEPT, SHIFTED> (rule, in, stride, aligned,
+        left - spare + SMOOTH_QUAD * i, (row - reach) * s.step, n_rows,
+        &wide[0][SMOOTH_QUAD * i]);
   __syncthreads ();
   for (int i = threadIdx.x; i < n * low_c; i += SMOOTH_THREADS) {
     const int from = spare + (i / low_c * s.step + s.shrink_reach) * c +
@@ -313,9 +281,9 @@ __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
         sum[r] += weight * (wide[r][from - j * c] + wide[r][from + j * c]);
     }
 #pragma unroll
-    for (int r = 0; r < SHRINK_ROWS; r++)
+    for (int r = 0; r < SHRINK_ROWS; r++, to += low_columns * low_c)
       if (r < n_rows)
-        to[(size_t) r * low_columns * low_c] = sum[r];
+        *to = sum[r];
   }
 }
 

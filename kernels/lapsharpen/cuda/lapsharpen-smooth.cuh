@@ -13,10 +13,10 @@ enum {
 
 /* --- growing -------------------------------------------------------------- */
 
+/* step 1 has no samples beside, and the weights 0 1 0 */
 static __device__ float
 grow (const float *at, ptrdiff_t stride, const float w[3], int halo)
 {
-  /* step 1 has no samples beside */
   return halo ? w[0] * at[-stride] + w[1] * at[0] + w[2] * at[stride]
               : w[1] * at[0];
 }
@@ -63,7 +63,8 @@ template <int KEPT> struct Column {
   static constexpr int places = KEPT == SOME ? SMOOTH_QUAD : 1;
   int n; /* samples that are there */
   int channel[SMOOTH_QUAD];
-  int at[places]; /* in a low row */
+  int at;             /* of the first, in a low row */
+  int beside[places]; /* the others, from there */
   float w[places][3];
 };
 
@@ -77,6 +78,8 @@ make_column (
   const int c = KEPT == SOME ? (int) rule.channels : SMOOTH_QUAD;
   Column<KEPT> column;
 
+  column.at =
+      ((first / c + s.step / 2) / s.step + s.halo) * low.channels + first % c;
   column.n = KEPT == SOME
                  ? min ((int) SMOOTH_QUAD, (int) rule.width * c - first)
                  : SMOOTH_QUAD;
@@ -88,7 +91,8 @@ make_column (
     column.channel[i] = sample % c;
     if (i >= column.places)
       continue;
-    column.at[i] = (x / s.step + s.halo) * low.channels + sample % c;
+    column.beside[i] =
+        (x / s.step + s.halo) * low.channels + sample % c - column.at;
 #pragma unroll
     for (int k = 0; k < 3; k++)
       column.w[i][k] = s.grow[x % s.step][k] * scale;
@@ -112,28 +116,32 @@ load_pixel (const float *at, float v[SMOOTH_QUAD])
         v[i] = __ldg (at + i - (KEPT & 1 ? 0 : 1));
 }
 
-/* Along the low row @from. */
+/* Along a low row, which has the thread's first sample at @at. */
 template <int KEPT>
 static __device__ void
-grow_row (const Column<KEPT> &column, const float *from, int c, int halo,
+grow_row (const Column<KEPT> &column, const float *at, int c, int halo,
     float row[SMOOTH_QUAD])
 {
   if constexpr (KEPT == SOME) {
 #pragma unroll
     for (int i = 0; i < SMOOTH_QUAD; i++)
-      row[i] = grow (from + column.at[i], c, column.w[i], halo);
+      row[i] = grow (at + column.beside[i], c, column.w[i], halo);
   } else {
-    const float *at = from + column.at[0], *w = column.w[0];
+    const float *w = column.w[0];
     float a[SMOOTH_QUAD] = {}, b[SMOOTH_QUAD] = {}, d[SMOOTH_QUAD] = {};
 
     load_pixel<KEPT> (at, b);
     if (halo) {
       load_pixel<KEPT> (at - c, a);
       load_pixel<KEPT> (at + c, d);
-    }
 #pragma unroll
-    for (int i = 0; i < SMOOTH_QUAD; i++)
-      row[i] = w[0] * a[i] + w[1] * b[i] + w[2] * d[i];
+      for (int i = 0; i < SMOOTH_QUAD; i++)
+        row[i] = w[0] * a[i] + w[1] * b[i] + w[2] * d[i];
+    } else {
+#pragma unroll
+      for (int i = 0; i < SMOOTH_QUAD; i++)
+        row[i] = w[1] * b[i];
+    }
   }
 }
 
@@ -193,16 +201,16 @@ clamp_quad (const int32_t v[SMOOTH_QUAD], uint2)
 }
 
 static __device__ uint32_t
-choose_bits (uint32_t mask, uint32_t a, uint32_t b)
+choose_bits (uint2 mask, uint32_t a, uint32_t b)
 {
-  return (a & mask) | (b & ~mask);
+  return (a & mask.x) | (b & ~mask.x);
 }
 
 static __device__ uint2
 choose_bits (uint2 mask, uint2 a, uint2 b)
 {
   return make_uint2 (
-      choose_bits (mask.x, a.x, b.x), choose_bits (mask.y, a.y, b.y));
+      (a.x & mask.x) | (b.x & ~mask.x), (a.y & mask.y) | (b.y & ~mask.y));
 }
 
 /* The same without options, see is_lean (), with samples as get_tiny () reads
@@ -211,7 +219,7 @@ choose_bits (uint2 mask, uint2 a, uint2 b)
  * where L has the sample itself; @filtered: bits of the samples to sharpen */
 template <typename Sample, int KEPT>
 static __device__ Quad<Sample>
-sharpen_lean (float amount, float own, Quad<Sample> filtered,
+sharpen_lean (float amount, float own, uint2 filtered,
     const float smooth[SMOOTH_QUAD], Quad<Sample> quad)
 {
   int32_t values[SMOOTH_QUAD] = {};
@@ -244,28 +252,31 @@ move_quad (const Sample *from, Sample *to, int n, bool whole)
 }
 
 /* @aligned: as for shrink_frame (), of both images, always so where it is LEAN;
- * @KEPT: low.kept of pixels of 4, or SOME */
+ * @filtered: for LEAN; @KEPT: low.kept of pixels of 4, or SOME */
 template <typename Sample, int KEPT, bool LEAN>
 static __global__ void
 __launch_bounds__ (SMOOTH_THREADS)
     sharpen_smooth (const __grid_constant__ ImkLapsharpenRule rule,
-        const uint8_t *in, size_t in_stride, uint8_t *out, size_t out_stride,
-        bool aligned, const Low low)
+        const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size,
+        bool aligned, uint2 filtered, const Low low)
 {
+  typedef std::conditional_t<LEAN, uint32_t, size_t> Stride;
+  const Stride in_stride = (Stride) in_size, out_stride = (Stride) out_size;
   const ImkLapsharpenSmooth &s = rule.smooth;
   const int c = KEPT == 7 || KEPT == 14 ? SMOOTH_QUAD - 1 : low.channels;
   const int first =
       ((int) blockIdx.x * SMOOTH_THREADS + (int) threadIdx.x) * SMOOTH_QUAD;
   const int top = (int) blockIdx.y * GROW_ROWS;
   const int end = min (top + GROW_ROWS, (int) rule.height);
-  const size_t stride = (size_t) (low.columns + 2 * s.halo) * c;
+  const int stride = (low.columns + 2 * s.halo) * c;
+  const int last = low.rows + 2 * s.halo - 1; /* low row */
   const float own = s.is_log ? 0.0f : FROM_TINY;
   int phase = (top + s.step / 2) % s.step;
-  const float *from = low.blurred + (top + s.step / 2) / s.step * stride;
-  const uint8_t *source = in + top * in_stride + first * (int) sizeof (Sample);
-  uint8_t *to = out + top * out_stride + first * (int) sizeof (Sample);
+  int next = (top + s.step / 2) / s.step; /* low row to read */
+  const float *at = low.blurred + next * (size_t) stride;
+  const uint8_t *from = in + top * in_size + first * (int) sizeof (Sample);
+  uint8_t *to = out + top * out_size + first * (int) sizeof (Sample);
   float rows[3][SMOOTH_QUAD] = {};
-  Quad<Sample> filtered = {};
   Column<KEPT> column;
   bool whole;
 
@@ -273,15 +284,15 @@ __launch_bounds__ (SMOOTH_THREADS)
     return;
   column = make_column<KEPT> (rule, low, first, LEAN ? TINY_SCALE : 1.0f);
   whole = (LEAN || aligned) && column.n == SMOOTH_QUAD;
+  at += column.at;
+  /* Step 1 needs no rows beside, but theirs shall not be NaN. */
 #pragma unroll
-  for (int i = 0; i < SMOOTH_QUAD; i++)
-    if (rule.filtered >> column.channel[i] & 1)
-      ((Sample *) &filtered)[i] = (Sample) -1;
-  for (int i = 1 - s.halo; i <= 1 + s.halo; i++, from += stride)
-    grow_row<KEPT> (column, from, c, s.halo,
-        i == 0   ? rows[0]
-        : i == 1 ? rows[1]
-                 : rows[2]);
+  for (int i = 0; i < 3; i++)
+    if (i > 0 || s.halo) {
+      grow_row<KEPT> (column, at, c, s.halo, rows[i]);
+      at += next < last ? stride : 0;
+      next++;
+    }
 #pragma unroll 1
   for (int y = top; y < end;) {
     const int n = min (min (s.step - phase, end - y), (int) GROW_AHEAD);
@@ -289,19 +300,19 @@ __launch_bounds__ (SMOOTH_THREADS)
 
 #pragma unroll
     for (int r = 0; r < GROW_AHEAD; r++)
-      if (r < n) {
-        move_quad (
-            (const Sample *) source, (Sample *) &quads[r], column.n, whole);
-        source += in_stride;
-      }
+      if (r < n)
+        move_quad ((const Sample *) (from + (size_t) in_stride * r),
+            (Sample *) &quads[r], column.n, whole);
+    from += (size_t) in_stride * (uint32_t) n;
     if (phase == 0 && y > top) {
 #pragma unroll
       for (int i = 0; i < SMOOTH_QUAD; i++) {
         rows[0][i] = rows[1][i];
         rows[1][i] = rows[2][i];
       }
-      grow_row<KEPT> (column, from, c, s.halo, s.halo ? rows[2] : rows[1]);
-      from += stride;
+      grow_row<KEPT> (column, at, c, s.halo, rows[2]);
+      at += next < last ? stride : 0;
+      next++;
     }
 #pragma unroll
     for (int r = 0; r < GROW_AHEAD; r++) {
@@ -310,7 +321,6 @@ __launch_bounds__ (SMOOTH_THREADS)
 
       if (r >= n)
         break;
-        /* step 1 has 0 in the rows beside */
 #pragma unroll
       for (int i = 0; i < SMOOTH_QUAD; i++)
         smooth[i] = w[0] * rows[0][i] + w[1] * rows[1][i] + w[2] * rows[2][i];
@@ -319,9 +329,10 @@ __launch_bounds__ (SMOOTH_THREADS)
             rule.amount, own, filtered, smooth, quads[r]);
       else
         quads[r] = sharpen_quad<Sample, KEPT> (rule, column, smooth, quads[r]);
-      move_quad ((const Sample *) &quads[r], (Sample *) to, column.n, whole);
-      to += out_stride;
+      move_quad ((const Sample *) &quads[r],
+          (Sample *) (to + (size_t) out_stride * r), column.n, whole);
     }
+    to += (size_t) out_stride * (uint32_t) n;
     y += n;
     phase = phase + n == s.step ? 0 : phase + n;
   }
@@ -336,13 +347,16 @@ is_for_smooth (const ImkLapsharpenRule *rule)
          (rule->weight_channel < 0 || rule->channels == 4);
 }
 
-/* Returns: whether that is clamp (v + s L), with the range of the type */
+/* Returns: whether that is clamp (v + s L), with the range of the type, of the
+ * same channels in every quad */
 static bool
 is_lean (const ImkLapsharpenRule *rule, const ImkImage *in, const ImkImage *out)
 {
   const uint32_t most = in->type == IMK_TYPE_U8 ? UINT8_MAX : UINT16_MAX;
 
   return is_for_smooth (rule) && has_quads (in) && has_quads (out) &&
+         (in->stride | out->stride) <= UINT32_MAX &&
+         (rule->channels != 3 || rule->filtered == 7) &&
          rule->maximum == most && !rule->shift && rule->threshold <= 0 &&
          !rule->soft && !rule->edges && !rule->limited &&
          rule->weight_channel < 0;
@@ -373,8 +387,10 @@ launch_sharpen_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
       },
       OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{in->type},
       OneOf<(int) SOME, 7, 14, (int) EVERY>{kept}, lean);
+  uint32_t filtered[THREAD_WORDS] = {};
   cudaLaunchConfig_t launch = {};
 
+  make_mask (rule, in->type, rule->filtered, filtered);
   launch.blockDim = dim3 (SMOOTH_THREADS);
   launch.gridDim = dim3 (
       imk_div_up (rule->width * rule->channels, SMOOTH_THREADS * SMOOTH_QUAD),
@@ -382,7 +398,8 @@ launch_sharpen_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (error, launch, kernel, *rule,
       (const uint8_t *) in->data, in->stride, (uint8_t *) out->data,
-      out->stride, has_quads (in) && has_quads (out), low);
+      out->stride, has_quads (in) && has_quads (out),
+      make_uint2 (filtered[0], filtered[1]), low);
 }
 
 /* A frame by way of its low samples, at @memory. */
