@@ -196,36 +196,65 @@ shrink_sample (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
   return sum * TINY_SCALE;
 }
 
-/* Fills a column of a tile with the quads from sample @first on. @y: of the
- * frame, the middle of the first row */
+/* What a block reads of the frame. */
+struct Tile {
+  int first, y; /* sample and row, the middle of the first one it makes */
+  int n_quads, n_rows;
+};
+
+/* Fills a tile whose samples all are in the frame: the usual case, with the
+ * fewest instructions. */
 template <typename Sample, int KEPT, bool SHIFTED>
 static __device__ void
-shrink_column (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
-    bool aligned, int first, int y, int n_rows, float *wide)
+shrink_inside (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    const Tile &tile, float *wide)
 {
-  const int c = rule.channels, step = rule.smooth.step;
-  const int reach = rule.smooth.shrink_reach, height = rule.height;
-  const uint8_t *column = in + (ptrdiff_t) first * (int) sizeof (Sample);
-  const uint8_t *at = column + y * (ptrdiff_t) stride;
-  const bool whole = aligned && rule.weight_channel < 0 && first >= 0 &&
-                     first + SMOOTH_QUAD <= (int) rule.width * c;
+  const size_t step = rule.smooth.step * stride;
 
 #pragma unroll 1
-  for (int r = 0; r < n_rows; r++, y += step, at += step * (ptrdiff_t) stride) {
-    float4 *to = (float4 *) (wide + r * SHRINK_WIDE);
+  for (int i = threadIdx.x; i < tile.n_quads; i += SMOOTH_THREADS) {
+    const uint8_t *at = in + tile.y * stride +
+                        (tile.first + SMOOTH_QUAD * i) * (int) sizeof (Sample);
+    float *to = wide + SMOOTH_QUAD * i;
 
-    if (whole && y >= reach && y + reach < height)
-      *to = shrink_quad<Sample, KEPT, SHIFTED, true> (
-          rule, column, stride, at, y);
-    else if (whole && !rule.constant)
-      *to = shrink_quad<Sample, KEPT, SHIFTED, false> (rule, column, stride,
-          column + stride * imk_lapsharpen_inside (y, height, &rule), y);
+#pragma unroll 1
+    for (int r = 0; r < tile.n_rows; r++, at += step, to += SHRINK_WIDE)
+      *(float4 *) to = shrink_quad<Sample, KEPT, SHIFTED, true> (
+          rule, nullptr, stride, at, 0);
+  }
+}
+
+/* Fills any tile. */
+template <typename Sample, int KEPT, bool SHIFTED>
+static __device__ void
+shrink_any (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    bool aligned, const Tile &tile, float *wide)
+{
+  const int c = rule.channels, height = rule.height;
+
+#pragma unroll 1
+  for (int item = threadIdx.x; item < tile.n_quads * tile.n_rows;
+       item += SMOOTH_THREADS) {
+    const int i = item % tile.n_quads, r = item / tile.n_quads;
+    const int first = tile.first + SMOOTH_QUAD * i;
+    const int y = tile.y + r * rule.smooth.step;
+    const int reach = rule.smooth.shrink_reach;
+    const bool whole = aligned && rule.weight_channel < 0 && first >= 0 &&
+                       first + SMOOTH_QUAD <= (int) rule.width * c &&
+                       (!rule.constant || (y >= reach && y + reach < height));
+    const uint8_t *column = in + (ptrdiff_t) first * (int) sizeof (Sample);
+    float *to = wide + r * SHRINK_WIDE + SMOOTH_QUAD * i;
+
+    if (whole)
+      *(float4 *) to =
+          shrink_quad<Sample, KEPT, SHIFTED, false> (rule, column, stride,
+              column + stride * imk_lapsharpen_inside (y, height, &rule), y);
     else
 #pragma unroll 1
       for (int j = 0; j < SMOOTH_QUAD; j++) {
         const int sample = first + j + 64 * 1024 * c; /* not negative */
 
-        ((float *) to)[j] = shrink_sample<Sample> (
+        to[j] = shrink_sample<Sample> (
             rule, in, stride, sample / c - 64 * 1024, y, sample % c);
       }
   }
@@ -256,12 +285,16 @@ __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
   const int n_quads = (spare + ((n - 1) * s.step + 2 * s.shrink_reach + 1) * c +
                           SMOOTH_QUAD - 1) /
                       SMOOTH_QUAD;
+  const Tile tile = {left - spare, (row - reach) * s.step, n_quads, n_rows};
 
-#pragma unroll 1
-  for (int i = threadIdx.x; i < n_quads; i += SMOOTH_THREADS)
-    shrink_column<Sample, KEPT, SHIFTED> (rule, in, stride, aligned,
-        left - spare + SMOOTH_QUAD * i, (row - reach) * s.step, n_rows,
-        &wide[0][SMOOTH_QUAD * i]);
+  if (aligned && rule.weight_channel < 0 && tile.first >= 0 &&
+      tile.first + SMOOTH_QUAD * n_quads <= (int) rule.width * c &&
+      tile.y >= s.shrink_reach &&
+      tile.y + (n_rows - 1) * s.step + s.shrink_reach < (int) rule.height)
+    shrink_inside<Sample, KEPT, SHIFTED> (rule, in, stride, tile, wide[0]);
+  else
+    shrink_any<Sample, KEPT, SHIFTED> (
+        rule, in, stride, aligned, tile, wide[0]);
   __syncthreads ();
   for (int i = threadIdx.x; i < n * low_c; i += SMOOTH_THREADS) {
     const int from = spare + (i / low_c * s.step + s.shrink_reach) * c +
