@@ -141,42 +141,112 @@ get_input (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
 
 /* --- shrinking ------------------------------------------------------------ */
 
-/* What the quad at @column of row @y, which is at @middle, is shrunk to along
- * columns, times TINY_SCALE. @INSIDE: all rows are in the frame */
-template <typename Sample, int KEPT, bool SHIFTED, bool INSIDE>
-static __device__ float4
-shrink_quad (const ImkLapsharpenRule &rule, const uint8_t *column,
-    size_t stride, const uint8_t *middle, int y)
+/* w[0] v_0 + w[1] (v_-1 + v_1) + ... */
+template <int REACH>
+static __device__ float
+fold (const float *at, const float *w)
+{
+  float sum = w[0] * at[0];
+
+#pragma unroll
+  for (int j = 1; j <= REACH; j++)
+    sum += w[j] * (at[-j] + at[j]);
+  return sum;
+}
+
+/* What a block reads of the frame. */
+struct Tile {
+  int first, y; /* sample and row, the middle of the first one it makes */
+  int n_quads, n_rows;
+  int begin, end; /* the quads that are in the row and read whole */
+};
+
+static __device__ const uint8_t *
+get_quad (const uint8_t *in, size_t stride, const Tile &tile, int i, int y,
+    int sample_size)
+{
+  return in + y * stride +
+         (ptrdiff_t) (tile.first + SMOOTH_QUAD * i) * sample_size;
+}
+
+/* Shrinks the quads of a tile along columns, times TINY_SCALE. */
+template <typename Sample, int KEPT, bool SHIFTED>
+static __device__ void
+shrink_quads (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    const Tile &tile, float *wide)
 {
   const ImkLapsharpenSmooth &s = rule.smooth;
-  const int height = rule.height;
-  const uint8_t *above = middle, *below = middle;
-  const auto quad = read_quad<Sample, SHIFTED> (rule, middle);
-  float weight = s.shrink[0] * FROM_TINY;
-  float sum[SMOOTH_QUAD] = {};
+  const int n = tile.end - tile.begin, height = rule.height;
+
+#pragma unroll 1
+  for (int item = threadIdx.x; item < n * tile.n_rows; item += SMOOTH_THREADS) {
+    const int i = tile.begin + item % n, r = item / n;
+    const int y = tile.y + r * s.step;
+    float sum[SMOOTH_QUAD] = {};
+
+    for (int j = 0; j <= s.shrink_reach; j++) {
+      const auto a = read_quad<Sample, SHIFTED> (rule,
+          get_quad (in, stride, tile, i,
+              imk_lapsharpen_inside (y - j, height, &rule), sizeof (Sample)));
+      const auto b = read_quad<Sample, SHIFTED> (rule,
+          get_quad (in, stride, tile, i,
+              imk_lapsharpen_inside (y + j, height, &rule), sizeof (Sample)));
+      const float weight = s.shrink[j] * FROM_TINY;
 
 #pragma unroll
-  for (int i = 0; i < SMOOTH_QUAD; i++)
-    if (KEPT >> i & 1)
-      sum[i] = weight * get_tiny (quad, i);
-#pragma unroll 4
-  for (int j = 1; j <= s.shrink_reach; j++) {
-    above =
-        INSIDE ? above - stride
-               : column + stride * imk_lapsharpen_inside (y - j, height, &rule);
-    below =
-        INSIDE ? below + stride
-               : column + stride * imk_lapsharpen_inside (y + j, height, &rule);
-    weight = s.shrink[j] * FROM_TINY;
-    const auto a = read_quad<Sample, SHIFTED> (rule, above);
-    const auto b = read_quad<Sample, SHIFTED> (rule, below);
-
-#pragma unroll
-    for (int i = 0; i < SMOOTH_QUAD; i++)
-      if (KEPT >> i & 1)
-        sum[i] += weight * (get_tiny (a, i) + get_tiny (b, i));
+      for (int k = 0; k < SMOOTH_QUAD; k++)
+        if (KEPT >> k & 1)
+          sum[k] = j ? sum[k] + weight * (get_tiny (a, k) + get_tiny (b, k))
+                     : weight * get_tiny (a, k);
+    }
+    *(float4 *) &wide[r * SHRINK_WIDE + SMOOTH_QUAD * i] =
+        make_float4 (sum[0], sum[1], sum[2], sum[3]);
   }
-  return make_float4 (sum[0], sum[1], sum[2], sum[3]);
+}
+
+/* The same where all rows are in the frame: the usual case, with the fewest
+ * instructions. A thread reads the rows of its quads once. */
+template <typename Sample, int KEPT, bool SHIFTED, int STEP>
+static __device__ void
+shrink_inside (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    const Tile &tile, float *wide)
+{
+  constexpr int reach = (3 * STEP - 1) / 2;
+  constexpr int n = (SHRINK_ROWS - 1) * STEP + 2 * reach + 1;
+  float w[reach + 1];
+
+#pragma unroll
+  for (int j = 0; j <= reach; j++)
+    w[j] = rule.smooth.shrink[j] * FROM_TINY;
+#pragma unroll 1
+  for (int i = tile.begin + (int) threadIdx.x; i < tile.end;
+       i += SMOOTH_THREADS) {
+    const uint8_t *at =
+        get_quad (in, stride, tile, i, tile.y - reach, sizeof (Sample));
+    Quad<Sample> quads[n];
+    float sum[SHRINK_ROWS][SMOOTH_QUAD] = {};
+
+#pragma unroll
+    for (int k = 0; k < n; k++, at += stride)
+      quads[k] = read_quad<Sample, SHIFTED> (rule, at);
+#pragma unroll
+    for (int k = 0; k < SMOOTH_QUAD; k++) {
+      float v[n];
+
+      if (!(KEPT >> k & 1))
+        continue;
+#pragma unroll
+      for (int j = 0; j < n; j++)
+        v[j] = get_tiny (quads[j], k);
+#pragma unroll
+      for (int r = 0; r < SHRINK_ROWS; r++)
+        sum[r][k] = fold<reach> (v + reach + r * STEP, w);
+    }
+#pragma unroll
+    for (int r = 0; r < SHRINK_ROWS; r++)
+      *(float4 *) &wide[r * SHRINK_WIDE + SMOOTH_QUAD * i] =
+          make_float4 (sum[r][0], sum[r][1], sum[r][2], sum[r][3]);
+  }
 }
 
 /* The same of one sample, which may be outside. */
@@ -196,73 +266,69 @@ shrink_sample (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
   return sum * TINY_SCALE;
 }
 
-/* What a block reads of the frame. */
-struct Tile {
-  int first, y; /* sample and row, the middle of the first one it makes */
-  int n_quads, n_rows;
-};
-
-/* Fills a tile whose samples all are in the frame: the usual case, with the
- * fewest instructions. */
-template <typename Sample, int KEPT, bool SHIFTED>
+/* Fills in the other samples of a tile: from the quads, where the border is
+ * made of what they hold, else one by one. */
+template <typename Sample>
 static __device__ void
-shrink_inside (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+shrink_beside (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
     const Tile &tile, float *wide)
 {
-  const size_t step = rule.smooth.step * stride;
+  const int c = rule.channels, width = rule.width;
+  const int begin = SMOOTH_QUAD * tile.begin, end = SMOOTH_QUAD * tile.end;
+  const int n = begin + SMOOTH_QUAD * tile.n_quads - end;
 
 #pragma unroll 1
-  for (int i = threadIdx.x; i < tile.n_quads; i += SMOOTH_THREADS) {
-    const uint8_t *at = in + tile.y * stride +
-                        (tile.first + SMOOTH_QUAD * i) * (int) sizeof (Sample);
-    float *to = wide + SMOOTH_QUAD * i;
+  for (int item = threadIdx.x; item < n * tile.n_rows; item += SMOOTH_THREADS) {
+    const int r = item / n, left = item % n;
+    const int i = left < begin ? left : left - begin + end;
+    const int sample = tile.first + i + 64 * 1024 * c; /* not negative */
+    const int x = sample / c - 64 * 1024, channel = sample % c;
+    const int from =
+        imk_lapsharpen_inside (x, width, &rule) * c + channel - tile.first;
+    const bool outside = x < 0 || x >= width;
 
-#pragma unroll 1
-    for (int r = 0; r < tile.n_rows; r++, at += step, to += SHRINK_WIDE)
-      *(float4 *) to = shrink_quad<Sample, KEPT, SHIFTED, true> (
-          rule, nullptr, stride, at, 0);
+    wide[r * SHRINK_WIDE + i] =
+        !(rule.constant && outside) && from >= begin && from < end
+            ? wide[r * SHRINK_WIDE + from]
+            : shrink_sample<Sample> (
+                  rule, in, stride, x, tile.y + r * rule.smooth.step, channel);
   }
 }
 
-/* Fills any tile. */
+/* Fills a tile. @aligned: every fourth sample of a row stands at a multiple of
+ * the size of four */
 template <typename Sample, int KEPT, bool SHIFTED>
 static __device__ void
-shrink_any (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
-    bool aligned, const Tile &tile, float *wide)
+shrink_tile (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
+    bool aligned, Tile tile, float *wide)
 {
-  const int c = rule.channels, height = rule.height;
+  const ImkLapsharpenSmooth &s = rule.smooth;
+  const int row_size = (int) rule.width * (int) rule.channels;
+  const bool inside =
+      tile.y >= s.shrink_reach &&
+      tile.y + (tile.n_rows - 1) * s.step + s.shrink_reach < (int) rule.height;
 
-#pragma unroll 1
-  for (int item = threadIdx.x; item < tile.n_quads * tile.n_rows;
-       item += SMOOTH_THREADS) {
-    const int i = item % tile.n_quads, r = item / tile.n_quads;
-    const int first = tile.first + SMOOTH_QUAD * i;
-    const int y = tile.y + r * rule.smooth.step;
-    const int reach = rule.smooth.shrink_reach;
-    const bool whole = aligned && rule.weight_channel < 0 && first >= 0 &&
-                       first + SMOOTH_QUAD <= (int) rule.width * c &&
-                       (!rule.constant || (y >= reach && y + reach < height));
-    const uint8_t *column = in + (ptrdiff_t) first * (int) sizeof (Sample);
-    float *to = wide + r * SHRINK_WIDE + SMOOTH_QUAD * i;
-
-    if (whole)
-      *(float4 *) to =
-          shrink_quad<Sample, KEPT, SHIFTED, false> (rule, column, stride,
-              column + stride * imk_lapsharpen_inside (y, height, &rule), y);
-    else
-#pragma unroll 1
-      for (int j = 0; j < SMOOTH_QUAD; j++) {
-        const int sample = first + j + 64 * 1024 * c; /* not negative */
-
-        to[j] = shrink_sample<Sample> (
-            rule, in, stride, sample / c - 64 * 1024, y, sample % c);
-      }
+  if (aligned && rule.weight_channel < 0 && (inside || !rule.constant)) {
+    tile.begin =
+        min (max (SMOOTH_QUAD - 1 - tile.first, 0) / SMOOTH_QUAD, tile.n_quads);
+    tile.end =
+        max (min (max (row_size - tile.first, 0) / SMOOTH_QUAD, tile.n_quads),
+            tile.begin);
+  }
+  if (inside && tile.n_rows == SHRINK_ROWS && s.step == 3)
+    shrink_inside<Sample, KEPT, SHIFTED, 3> (rule, in, stride, tile, wide);
+  else if (inside && tile.n_rows == SHRINK_ROWS && s.step == 2)
+    shrink_inside<Sample, KEPT, SHIFTED, 2> (rule, in, stride, tile, wide);
+  else
+    shrink_quads<Sample, KEPT, SHIFTED> (rule, in, stride, tile, wide);
+  if (tile.begin > 0 || tile.end < tile.n_quads) {
+    __syncthreads ();
+    shrink_beside<Sample> (rule, in, stride, tile, wide);
   }
 }
 
-/* @n_columns: low columns of a block; @aligned: every fourth sample of a row
- * stands at a multiple of the size of four; @KEPT: low.kept; @SHIFTED: by
- * rule.shift */
+/* @n_columns: low columns of a block; @aligned: as above; @KEPT: low.kept;
+ * @SHIFTED: by rule.shift */
 template <typename Sample, int KEPT, bool SHIFTED>
 static __global__ void
 __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
@@ -285,16 +351,9 @@ __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
   const int n_quads = (spare + ((n - 1) * s.step + 2 * s.shrink_reach + 1) * c +
                           SMOOTH_QUAD - 1) /
                       SMOOTH_QUAD;
-  const Tile tile = {left - spare, (row - reach) * s.step, n_quads, n_rows};
 
-  if (aligned && rule.weight_channel < 0 && tile.first >= 0 &&
-      tile.first + SMOOTH_QUAD * n_quads <= (int) rule.width * c &&
-      tile.y >= s.shrink_reach &&
-      tile.y + (n_rows - 1) * s.step + s.shrink_reach < (int) rule.height)
-    shrink_inside<Sample, KEPT, SHIFTED> (rule, in, stride, tile, wide[0]);
-  else
-    shrink_any<Sample, KEPT, SHIFTED> (
-        rule, in, stride, aligned, tile, wide[0]);
+  shrink_tile<Sample, KEPT, SHIFTED> (rule, in, stride, aligned,
+      {left - spare, (row - reach) * s.step, n_quads, n_rows}, wide[0]);
   __syncthreads ();
   for (int i = threadIdx.x; i < n * low_c; i += SMOOTH_THREADS) {
     const int from = spare + (i / low_c * s.step + s.shrink_reach) * c +
@@ -321,19 +380,6 @@ __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
 }
 
 /* --- blurring ------------------------------------------------------------- */
-
-/* w[0] v_0 + w[1] (v_-1 + v_1) + ... */
-template <int REACH>
-static __device__ float
-fold (const float *at, const float *w)
-{
-  float sum = w[0] * at[0];
-
-#pragma unroll
-  for (int j = 1; j <= REACH; j++)
-    sum += w[j] * (at[-j] + at[j]);
-  return sum;
-}
 
 /* Reads BLUR_ROWS samples and those beside them, @stride apart. */
 template <int REACH>
