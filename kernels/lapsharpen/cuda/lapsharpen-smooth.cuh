@@ -7,7 +7,7 @@
 #include "lapsharpen/cuda/lapsharpen-low.cuh"
 
 enum {
-  GROW_ROWS = 48, /* rows of a thread */
+  GROW_ROWS = 48, /* rows of a thread, about */
   GROW_AHEAD = 4, /* rows that it reads at once, at most */
 };
 
@@ -251,9 +251,18 @@ move_quad (const Sample *from, Sample *to, int n, bool whole)
         to[i] = from[i];
 }
 
+/* Returns: low rows of a block */
+static __host__ __device__ int
+get_low_rows (int step)
+{
+  return GROW_ROWS / step;
+}
+
 /* @aligned: as for shrink_frame (), of both images, always so where it is LEAN;
- * @filtered: for LEAN; @KEPT: low.kept of pixels of 4, or SOME */
-template <typename Sample, int KEPT, bool LEAN>
+ * @filtered: for LEAN; @KEPT: low.kept of pixels of 4, or SOME; @STEP: 0 for
+ * any
+ */
+template <typename Sample, int KEPT, bool LEAN, int STEP>
 static __global__ void
 __launch_bounds__ (SMOOTH_THREADS)
     sharpen_smooth (const __grid_constant__ ImkLapsharpenRule rule,
@@ -264,18 +273,19 @@ __launch_bounds__ (SMOOTH_THREADS)
   const Stride in_stride = (Stride) in_size, out_stride = (Stride) out_size;
   const ImkLapsharpenSmooth &s = rule.smooth;
   const int c = KEPT == 7 || KEPT == 14 ? SMOOTH_QUAD - 1 : low.channels;
+  const int step = STEP ? STEP : s.step, height = rule.height;
+  const int halo = STEP > 1 ? 1 : s.halo;
   const int first =
       ((int) blockIdx.x * SMOOTH_THREADS + (int) threadIdx.x) * SMOOTH_QUAD;
-  const int top = (int) blockIdx.y * GROW_ROWS;
-  const int end = min (top + GROW_ROWS, (int) rule.height);
-  const int stride = (low.columns + 2 * s.halo) * c;
-  const int last = low.rows + 2 * s.halo - 1; /* low row */
+  const int begin = (int) blockIdx.y * get_low_rows (step);
+  const int end = min (begin + get_low_rows (step), low.rows);
+  const int stride = (low.columns + 2 * halo) * c;
   const float own = s.is_log ? 0.0f : FROM_TINY;
-  int phase = (top + s.step / 2) % s.step;
-  int next = (top + s.step / 2) / s.step; /* low row to read */
-  const float *at = low.blurred + next * (size_t) stride;
-  const uint8_t *from = in + top * in_size + first * (int) sizeof (Sample);
-  uint8_t *to = out + top * out_size + first * (int) sizeof (Sample);
+  const int left = first * (int) sizeof (Sample);
+  int y = begin * step - step / 2;
+  const float *at = low.blurred + begin * (size_t) stride;
+  const uint8_t *from = in + y * (ptrdiff_t) in_size + left;
+  uint8_t *to = out + y * (ptrdiff_t) out_size + left;
   float rows[3][SMOOTH_QUAD] = {};
   Column<KEPT> column;
   bool whole;
@@ -285,56 +295,56 @@ __launch_bounds__ (SMOOTH_THREADS)
   column = make_column<KEPT> (rule, low, first, LEAN ? TINY_SCALE : 1.0f);
   whole = (LEAN || aligned) && column.n == SMOOTH_QUAD;
   at += column.at;
-  /* Step 1 needs no rows beside, but theirs shall not be NaN. */
-#pragma unroll
-  for (int i = 0; i < 3; i++)
-    if (i > 0 || s.halo) {
-      grow_row<KEPT> (column, at, c, s.halo, rows[i]);
-      at += next < last ? stride : 0;
-      next++;
-    }
+  if (halo) {
+    grow_row<KEPT> (column, at, c, halo, rows[1]);
+    at += stride;
+  }
+  grow_row<KEPT> (column, at, c, halo, rows[2]);
 #pragma unroll 1
-  for (int y = top; y < end;) {
-    const int n = min (min (s.step - phase, end - y), (int) GROW_AHEAD);
-    Quad<Sample> quads[GROW_AHEAD];
+  for (int row = begin; row < end; row++) {
+    /* step 1 needs no row below, but what is there shall not be NaN */
+    at += halo || row + 1 < low.rows ? stride : 0;
+#pragma unroll 1
+    for (int phase = 0; phase < step; phase += GROW_AHEAD) {
+      const int n = min (step - phase, (int) GROW_AHEAD);
+      Quad<Sample> quads[GROW_AHEAD];
 
 #pragma unroll
-    for (int r = 0; r < GROW_AHEAD; r++)
-      if (r < n)
-        move_quad ((const Sample *) (from + (size_t) in_stride * r),
-            (Sample *) &quads[r], column.n, whole);
-    from += (size_t) in_stride * (uint32_t) n;
-    if (phase == 0 && y > top) {
+      for (int r = 0; r < GROW_AHEAD; r++)
+        if (r < n && y + r >= 0 && y + r < height)
+          move_quad ((const Sample *) (from + (size_t) in_stride * r),
+              (Sample *) &quads[r], column.n, whole);
+      if (phase == 0) {
 #pragma unroll
-      for (int i = 0; i < SMOOTH_QUAD; i++) {
-        rows[0][i] = rows[1][i];
-        rows[1][i] = rows[2][i];
+        for (int i = 0; i < SMOOTH_QUAD; i++) {
+          rows[0][i] = rows[1][i];
+          rows[1][i] = rows[2][i];
+        }
+        grow_row<KEPT> (column, at, c, halo, rows[2]);
       }
-      grow_row<KEPT> (column, at, c, s.halo, rows[2]);
-      at += next < last ? stride : 0;
-      next++;
-    }
 #pragma unroll
-    for (int r = 0; r < GROW_AHEAD; r++) {
-      const float *w = s.grow[phase + r];
-      float smooth[SMOOTH_QUAD];
+      for (int r = 0; r < GROW_AHEAD; r++) {
+        const float *w = s.grow[phase + r];
+        float smooth[SMOOTH_QUAD];
 
-      if (r >= n)
-        break;
+        if (r >= n || y + r < 0 || y + r >= height)
+          continue;
 #pragma unroll
-      for (int i = 0; i < SMOOTH_QUAD; i++)
-        smooth[i] = w[0] * rows[0][i] + w[1] * rows[1][i] + w[2] * rows[2][i];
-      if (LEAN)
-        quads[r] = sharpen_lean<Sample, KEPT> (
-            rule.amount, own, filtered, smooth, quads[r]);
-      else
-        quads[r] = sharpen_quad<Sample, KEPT> (rule, column, smooth, quads[r]);
-      move_quad ((const Sample *) &quads[r],
-          (Sample *) (to + (size_t) out_stride * r), column.n, whole);
+        for (int i = 0; i < SMOOTH_QUAD; i++)
+          smooth[i] = w[0] * rows[0][i] + w[1] * rows[1][i] + w[2] * rows[2][i];
+        if (LEAN)
+          quads[r] = sharpen_lean<Sample, KEPT> (
+              rule.amount, own, filtered, smooth, quads[r]);
+        else
+          quads[r] =
+              sharpen_quad<Sample, KEPT> (rule, column, smooth, quads[r]);
+        move_quad ((const Sample *) &quads[r],
+            (Sample *) (to + (size_t) out_stride * r), column.n, whole);
+      }
+      from += (size_t) in_stride * (uint32_t) n;
+      to += (size_t) out_stride * (uint32_t) n;
+      y += n;
     }
-    to += (size_t) out_stride * (uint32_t) n;
-    y += n;
-    phase = phase + n == s.step ? 0 : phase + n;
   }
 }
 
@@ -379,14 +389,17 @@ launch_sharpen_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
 {
   const int kept = rule->channels == SMOOTH_QUAD ? low.kept : SOME;
   const auto kernel = instance (
-      [] (auto type, auto kept, auto lean) {
+      [] (auto type, auto kept, auto lean, auto step) {
         /* all channels are kept but for lean */
-        constexpr int all = kept == SOME ? SOME : EVERY;
+        constexpr int every = kept == SOME ? SOME : EVERY;
+        constexpr int channels = lean ? kept : every;
 
-        return sharpen_smooth < SampleOf<type>, lean ? kept : all, lean > ;
+        return sharpen_smooth < SampleOf<type>, channels, lean,
+               lean ? step : 0 > ;
       },
       OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{in->type},
-      OneOf<(int) SOME, 7, 14, (int) EVERY>{kept}, lean);
+      OneOf<(int) SOME, 7, 14, (int) EVERY>{kept}, lean,
+      OneOf<2, 3, 0>{rule->smooth.step});
   uint32_t filtered[THREAD_WORDS] = {};
   cudaLaunchConfig_t launch = {};
 
@@ -394,7 +407,8 @@ launch_sharpen_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
   launch.blockDim = dim3 (SMOOTH_THREADS);
   launch.gridDim = dim3 (
       imk_div_up (rule->width * rule->channels, SMOOTH_THREADS * SMOOTH_QUAD),
-      imk_div_up (rule->height, GROW_ROWS));
+      imk_div_up (
+          (uint32_t) low.rows, (uint32_t) get_low_rows (rule->smooth.step)));
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (error, launch, kernel, *rule,
       (const uint8_t *) in->data, in->stride, (uint8_t *) out->data,
