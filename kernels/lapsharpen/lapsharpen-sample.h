@@ -240,14 +240,19 @@ imk_lapsharpen_weighted_by (double numerator, double reciprocal)
   return (float) (numerator * reciprocal);
 }
 
-/* The same in float32 for u8: the numerator is below 2^20, and the remainder
- * that corrects the estimate is exact. The tests compare all numerators. */
+/* The same in float32 for u8, with numerators below 2^20: @reciprocal + @rest
+ * is 1 / maximum to 48 bits. The tests compare all numerators. */
 IMK_HOST_DEVICE static inline float
-imk_lapsharpen_weighted_u8 (float numerator, float maximum, float reciprocal)
+imk_lapsharpen_weighted_u8 (float numerator, float reciprocal, float rest)
 {
-  float quotient = numerator * reciprocal;
+  return fmaf (numerator, reciprocal, numerator * rest);
+}
 
-  return fmaf (fmaf (-quotient, maximum, numerator), reciprocal, quotient);
+/* Returns: the rest of a @reciprocal of @maximum */
+static inline float
+imk_lapsharpen_rest (uint32_t maximum, float reciprocal)
+{
+  return (float) (1.0 / maximum - (double) reciprocal);
 }
 
 /* Returns: what stands for a sample @v with alpha @a where it is smoothed and

@@ -877,8 +877,9 @@ TEST (test_quotients, "no division gives what the division gives")
 
     for (int32_t n = -end; n <= end; n++) {
       float expected = imk_lapsharpen_weighted (n, (uint32_t) maximum);
-      float found = imk_lapsharpen_weighted_u8 (
-          (float) n, (float) maximum, 1.0f / (float) maximum);
+      float reciprocal = 1.0f / (float) maximum;
+      float found = imk_lapsharpen_weighted_u8 ((float) n, reciprocal,
+          imk_lapsharpen_rest ((uint32_t) maximum, reciprocal));
 
       test_check (found == expected, "%d / %d: expected %.9g, is %.9g", n,
           maximum, expected, found);

@@ -211,7 +211,8 @@ get_weighted (const ImkLapsharpenRule *rule, const Rows *rows, float *l)
 {
   const bool diagonal = rule->neighbours == 8;
   const Sample *here = rows->row[HERE];
-  const double maximum = rule->maximum, reciprocal = 1 / maximum;
+  const double reciprocal = 1.0 / rule->maximum;
+  const float rest = imk_lapsharpen_rest (rule->maximum, (float) reciprocal);
   Weights sum[CHUNK] = {0};
   Products products[CHUNK] = {0};
 
@@ -222,10 +223,10 @@ get_weighted (const ImkLapsharpenRule *rule, const Rows *rows, float *l)
     Numerator n =
         (Numerator) here[i] * (Numerator) sum[i] - (Numerator) products[i];
 
-    l[i] = HAVE_FMA && SAMPLE_BITS == 8
-               ? imk_lapsharpen_weighted_u8 (
-                     (float) n, (float) maximum, (float) reciprocal)
-               : imk_lapsharpen_weighted_by ((double) n, reciprocal);
+    l[i] =
+        HAVE_FMA && SAMPLE_BITS == 8
+            ? imk_lapsharpen_weighted_u8 ((float) n, (float) reciprocal, rest)
+            : imk_lapsharpen_weighted_by ((double) n, reciprocal);
   }
 }
 

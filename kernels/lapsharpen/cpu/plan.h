@@ -72,7 +72,7 @@ typedef struct Plan {
   Words least, multiple;   /* for CORED: of |L|, and m */
   Vector minus, centre;    /* weights of neighbours and the sample */
   Vector alpha;            /* bytes of a vector that hold alpha */
-  Floats full, reciprocal; /* for WEIGHTED: maximum and 1 / maximum */
+  Floats reciprocal, rest; /* for WEIGHTED, of the maximum */
   Kernel kernel;           /* for LINES */
 } Plan;
 
@@ -204,8 +204,8 @@ make_plan (const ImkLapsharpenRule *rule, Way way)
   for (int i = 0; i < IMK_VECTOR_SIZE; i++) /* of 16 bytes each */
     alpha[i] = (uint8_t) ((i % 16 & ~3) + (rule->weight_channel & 3));
   p.alpha = (Vector) alpha;
-  p.full = (Floats){0} + (float) rule->maximum;
   p.reciprocal = (Floats){0} + (float) (1 / (double) rule->maximum);
+  p.rest = (Floats){0} + imk_lapsharpen_rest (rule->maximum, p.reciprocal[0]);
   if (way == LINES)
     p.kernel = make_kernel (rule);
   return p;

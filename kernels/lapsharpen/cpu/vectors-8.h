@@ -150,13 +150,10 @@ INLINE Vector
 sharpen_sum (const Plan *p, Ints sum, Vector v)
 {
   const Floats n = to_floats ((Vector) sum);
-  const FloatVector reciprocal = (FloatVector) p->reciprocal;
-  const FloatVector quotient = (FloatVector) (n * p->reciprocal);
-  const FloatVector rest =
-      OP (fnmadd_ps) (quotient, (FloatVector) p->full, (FloatVector) n);
+  const FloatVector l = OP (fmadd_ps) ((FloatVector) n,
+      (FloatVector) p->reciprocal, (FloatVector) (n * p->rest));
 
-  return (Vector) sharpen_floats (
-      p, (Floats) OP (fmadd_ps) (rest, reciprocal, quotient), v);
+  return (Vector) sharpen_floats (p, (Floats) l, v);
 }
 
 INLINE Vector

@@ -5,24 +5,19 @@
  * samples apart as there are channels. */
 #pragma once
 
-#include <type_traits>
-
 #include "core/cuda/cuda-check.h"
 #include "core/cuda/instance.cuh"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
+#include "lapsharpen/cuda/lapsharpen-tiny.cuh"
 
 enum {
   SMOOTH_THREADS = 256,
-  SMOOTH_QUAD = 4,    /* samples that a thread reads or writes at once */
   SHRINK_ROWS = 4,    /* low rows of a block */
   SHRINK_WIDE = 2048, /* samples of the frame beneath a block */
   BLUR_ROWS = 8,      /* low rows of a block, and the low columns of a
                        * thread: so its threads read all banks */
   BLUR_SAMPLES = 512, /* samples in one row of what a block reads, at most */
   BLUR_ITEMS = BLUR_SAMPLES / SMOOTH_THREADS, /* of a thread */
-  /* channels that are kept: all of a pixel, or samples one by one */
-  EVERY = 15,
-  SOME = 0,
 };
 
 /* The low samples of a frame, some of them beside it. */
@@ -70,27 +65,8 @@ get_low_size (const ImkLapsharpenRule *rule)
 /* --- reading ----------------------------------------------------------------
  */
 
-template <typename Sample>
-using Quad = std::conditional_t<sizeof (Sample) == 1, uint32_t, uint2>;
-
-/* Sample @i of a quad times 2^-149: its bits alone are that float. With weights
- * times 2^127 the rounding of a product is the same, and no sample needs to be
- * converted. */
-static __device__ float
-get_tiny (uint32_t quad, int i)
-{
-  return __uint_as_float (__byte_perm (quad, 0, 0x4440 | i));
-}
-
-static __device__ float
-get_tiny (uint2 quad, int i)
-{
-  return __uint_as_float (
-      __byte_perm (i < 2 ? quad.x : quad.y, 0, i % 2 ? 0x4432 : 0x4410));
-}
-
 #define FROM_TINY 0x1p127f
-#define TINY_SCALE 0x1p-22f /* of products with FROM_TINY */
+#define TINY_SCALE (TINY * FROM_TINY) /* of products with FROM_TINY */
 
 static __device__ uint32_t
 shift_quad (uint32_t quad, uint32_t shift)

@@ -8,6 +8,7 @@
 #include "core/cuda/cuda-check.h"
 #include "core/cuda/instance.cuh"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
+#include "lapsharpen/cuda/lapsharpen-tiny.cuh"
 
 enum {
   GROUP = 8,      /* samples that a uniform branch decides for */
@@ -21,6 +22,9 @@ enum {
 /* 1.5 * 2^23: the same for numbers of either sign. */
 #define SIGNED_WHOLE 12582912.0f
 #define SIGNED_WHOLE_BITS 0x4b400000u
+
+/* The scale of plain u8, see lapsharpen-tiny.cuh. */
+#define PLAIN_SCALE 0x1p120f
 
 /* As ImkLapsharpenSums, in the type that atomics take. */
 struct Sums {
@@ -44,7 +48,7 @@ struct Samples {
   uint32_t filtered[THREAD_WORDS];
   uint32_t low[THREAD_WORDS], high[THREAD_WORDS]; /* the range, for limited */
   uint32_t measured;                              /* bit c: sum channel c */
-  float reciprocal;                               /* of maximum */
+  float reciprocal, rest;                         /* of maximum */
   float per_product; /* of u8: what makes an L of the scale of a product */
   double exact_reciprocal;
 };
@@ -132,16 +136,14 @@ get_lanes_beside (const Row<uint8_t> &row, int i)
          get_lanes_at<uint8_t> (row, i + CHANNELS);
 }
 
-/* L of a group of u8: two a time in 16-bit lanes that are added as one number;
- * with 0x8000 more no lane borrows from the other. */
+/* Sums of the neighbours of a group of u8, two a time in 16-bit lanes that are
+ * added as one number. */
 template <int CHANNELS>
 static __device__ void
-get_laplacian (const Samples &s, const Row<uint8_t> &above,
+add_neighbours (const Samples &s, const Row<uint8_t> &above,
     const Row<uint8_t> &here, const Row<uint8_t> &below, int first,
-    float l[GROUP])
+    uint32_t sums[GROUP / 2])
 {
-  uint32_t sums[GROUP / 2];
-
 #pragma unroll
   for (int j = 0; j < GROUP / 2; j++) {
     const int i = first + j / 2 * 4 + j % 2;
@@ -158,6 +160,18 @@ get_laplacian (const Samples &s, const Row<uint8_t> &above,
       sums[j] += get_lanes_beside<CHANNELS> (above, i) +
                  get_lanes_beside<CHANNELS> (below, i);
     }
+}
+
+/* L of a group of u8; with 0x8000 more no lane borrows from the other. */
+template <int CHANNELS>
+static __device__ void
+get_laplacian (const Samples &s, const Row<uint8_t> &above,
+    const Row<uint8_t> &here, const Row<uint8_t> &below, int first,
+    float l[GROUP])
+{
+  uint32_t sums[GROUP / 2];
+
+  add_neighbours<CHANNELS> (s, above, here, below, first, sums);
 #pragma unroll
   for (int j = 0; j < GROUP; j++) {
     const int part = j / 4 * 2 + j % 2;
@@ -168,6 +182,25 @@ get_laplacian (const Samples &s, const Row<uint8_t> &above,
                __byte_perm (WHOLE_BITS, lanes, j & 2 ? 0x3076 : 0x3054)) -
            (WHOLE + 0x8000);
   }
+}
+
+/* The same times TINY. */
+template <int CHANNELS>
+static __device__ void
+get_tiny_laplacian (const Samples &s, const Row<uint8_t> &above,
+    const Row<uint8_t> &here, const Row<uint8_t> &below, int first,
+    float l[GROUP])
+{
+  uint32_t sums[GROUP / 2];
+
+  add_neighbours<CHANNELS> (s, above, here, below, first, sums);
+#pragma unroll
+  for (int j = 0; j < GROUP; j++)
+    l[j] = __fmaf_rn (
+        get_tiny (get_word<uint8_t> (here, first + j), (first + j) & 3),
+        (float) s.neighbours,
+        -__uint_as_float (
+            __byte_perm (sums[j / 4 * 2 + j % 2], 0, j & 2 ? 0x4432 : 0x4410)));
 }
 
 static __device__ uint32_t
@@ -224,14 +257,6 @@ measure (const float l[GROUP], int first, int n, const float gain[CHANNELS],
 /* --- weighted by alpha, in pixels of 4 samples ------------------------------
  */
 
-/* Sample @i times 2^-149: its byte alone is that float. */
-static __device__ float
-get_tiny (const Row<uint8_t> &row, int i)
-{
-  return __uint_as_float (
-      __byte_perm (get_word<uint8_t> (row, i), 0, 0x4440 | (i & 3)));
-}
-
 /* Sample @i times 2^104, the weight of its pixel. */
 static __device__ float
 get_weight (const Row<uint8_t> &row, int i)
@@ -253,7 +278,8 @@ get_weight (const Row<uint16_t> &row, int i)
 static __device__ float
 add_product (float weight, const Row<uint8_t> &row, int i, float products)
 {
-  return __fmaf_rn (weight, get_tiny (row, i), products);
+  return __fmaf_rn (
+      weight, get_tiny (get_word<uint8_t> (row, i), i & 3), products);
 }
 
 static __device__ unsigned long long
@@ -269,10 +295,10 @@ static __device__ float
 get_quotient (const Samples &s, const Row<uint8_t> &here, int i, float weights,
     float products)
 {
-  float n = __fmaf_rn (get_tiny (here, i), weights, -products);
+  float n = __fmaf_rn (
+      get_tiny (get_word<uint8_t> (here, i), i & 3), weights, -products);
 
-  return s.per_product *
-         imk_lapsharpen_weighted_u8 (n, s.maximum, s.reciprocal);
+  return s.per_product * imk_lapsharpen_weighted_u8 (n, s.reciprocal, s.rest);
 }
 
 /* u16: below 2^36. */
@@ -501,8 +527,34 @@ load_samples (const Samples &s, const Place &p, Row<Sample> *rows)
         rows[r].w[i] = rows[r].w[i] >> s.shift & s.kept;
 }
 
-/* Writes row @y, rows[1]. */
-template <typename Sample, int CHANNELS, int WEIGHT>
+/* The words of a group of u8 without options. @KEPT: of 4 channels */
+template <int CHANNELS, int WEIGHT, int KEPT>
+static __device__ void
+sharpen_plain_group (
+    const Samples &s, const Row<uint8_t> *rows, int first, uint32_t *out)
+{
+  constexpr bool weighted = WEIGHT != NO_WEIGHT;
+  /* of an L without weights the amount has the scale */
+  const float scale = weighted ? 0x1p104f : PLAIN_SCALE;
+  float l[GROUP];
+
+  if (weighted)
+    get_weighted<uint8_t, WEIGHT> (s, rows[0], rows[1], rows[2], first, l);
+  else
+    get_tiny_laplacian<CHANNELS> (s, rows[0], rows[1], rows[2], first, l);
+#pragma unroll
+  for (int j = 0; j < GROUP; j++)
+    l[j] = __fmul_rn (s.amount, l[j]);
+#pragma unroll
+  for (int j = 0; j < GROUP; j += 4)
+    out[j / 4] =
+        add_change < weighted
+            ? EVERY & ~(1 << WEIGHT)
+            : KEPT > (get_word<uint8_t> (rows[1], first + j), l + j, scale);
+}
+
+/* Writes row @y, rows[1]. @KEPT: for plain groups of u8, else SOME */
+template <typename Sample, int CHANNELS, int WEIGHT, int KEPT>
 static __device__ void
 sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
     const float gain[CHANNELS], Focus<Sample> *focus)
@@ -513,6 +565,11 @@ sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
 
 #pragma unroll
   for (int first = 0; first < THREAD_BYTES / size; first += GROUP) {
+    if constexpr (KEPT != SOME) {
+      sharpen_plain_group<CHANNELS, WEIGHT, KEPT> (
+          s, rows, first, out + first / 4);
+      continue;
+    }
     if (WEIGHT == NO_WEIGHT || s.measured)
       get_laplacian<CHANNELS> (s, rows[0], rows[1], rows[2], first, l);
     if (s.measured)
@@ -542,7 +599,8 @@ sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
     store_words<4> (s.frame, p.x, y, out);
 }
 
-template <typename Sample, int CHANNELS, int WEIGHT, int ROWS, bool CORNERS>
+template <typename Sample, int CHANNELS, int WEIGHT, int ROWS, bool CORNERS,
+    int KEPT = SOME>
 static __device__ void
 sharpen_rows (const Samples &s, const Place &p, Focus<Sample> *focus)
 {
@@ -557,7 +615,7 @@ sharpen_rows (const Samples &s, const Place &p, Focus<Sample> *focus)
 #pragma unroll
   for (int r = 0; r < ROWS; r++)
     if (p.top + r < s.frame.height)
-      sharpen_row<Sample, CHANNELS, WEIGHT> (
+      sharpen_row<Sample, CHANNELS, WEIGHT, KEPT> (
           s, p, rows + r, p.top + r, gain, focus);
 }
 
@@ -607,7 +665,7 @@ __launch_bounds__ (WARP *BLOCK_WARPS, WEIGHT != NO_WEIGHT ? 5
 
 /* The same for a large frame without options: all choices are constants, and a
  * thread has more rows. */
-template <typename Sample, int CHANNELS, int WEIGHT, int NEIGHBOURS>
+template <typename Sample, int CHANNELS, int WEIGHT, int NEIGHBOURS, int KEPT>
 static __global__ void
 __launch_bounds__ (WARP *BLOCK_WARPS, NEIGHBOURS == 8       ? 5
                                       : WEIGHT == NO_WEIGHT ? 8
@@ -625,11 +683,13 @@ __launch_bounds__ (WARP *BLOCK_WARPS, NEIGHBOURS == 8       ? 5
   s.local = s.limited = s.soft = false;
   s.measured = 0;
   s.per_product = 1.0f;
-  if (WEIGHT != NO_WEIGHT && sizeof (Sample) == 1) /* no step rounds else */
-    s.amount *= 0x1p45f;
+  if (sizeof (Sample) == 1)
+    s.shift = 0;
+  if (WEIGHT == NO_WEIGHT && sizeof (Sample) == 1)
+    s.amount *= PLAIN_SCALE;
   if (p.top < s.frame.height) /* all of a warp */
-    sharpen_rows<Sample, CHANNELS, WEIGHT, LARGE_ROWS, NEIGHBOURS == 8> (
-        s, p, &focus);
+    sharpen_rows<Sample, CHANNELS, WEIGHT, LARGE_ROWS, NEIGHBOURS == 8,
+        sizeof (Sample) == 1 ? KEPT : SOME> (s, p, &focus);
 }
 
 /* Weights are of pixels of four channels alone. */
@@ -637,16 +697,19 @@ static auto
 choose_samples_kernel (ImkType type, const ImkLapsharpenRule *rule, bool plain)
 {
   return instance (
-      [plain] (auto type, auto channels, auto weight, auto neighbours) {
+      [plain] (
+          auto type, auto channels, auto weight, auto neighbours, auto kept) {
         typedef SampleOf<type> Sample;
         constexpr int N = weight == NO_WEIGHT ? channels : 4;
+        constexpr bool all =
+            type == IMK_TYPE_U16 || weight != NO_WEIGHT || channels < 4;
 
-        return plain ? sharpen_plain<Sample, N, weight, neighbours>
-                     : sharpen_frame<Sample, N, weight>;
+        return plain ? sharpen_plain < Sample, N, weight, neighbours,
+               all ? EVERY : kept > : sharpen_frame<Sample, N, weight>;
       },
       OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{type}, OneOf<1, 2, 3, 4>{rule->channels},
       OneOf<0, 3, NO_WEIGHT>{rule->weight_channel},
-      OneOf<4, 8>{rule->neighbours});
+      OneOf<4, 8>{rule->neighbours}, OneOf<7, EVERY>{rule->filtered});
 }
 
 static Samples
@@ -682,6 +745,7 @@ make_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
   spread_values (rule, in->type, rule->high, s.high);
   s.measured = rule->measured;
   s.reciprocal = 1.0f / s.maximum;
+  s.rest = imk_lapsharpen_rest (rule->maximum, s.reciprocal);
   s.per_product = 0x1p45f;
   s.exact_reciprocal = 1.0 / rule->maximum;
   return s;
@@ -708,7 +772,8 @@ launch_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
 {
   const Samples s = make_samples (rule, in, out, unit);
   const bool plain = is_large (&s.frame) && unit == 16 && s.whole_range &&
-                     !s.local && !s.limited && !s.measured;
+                     !s.local && !s.limited && !s.measured &&
+                     (in->type == IMK_TYPE_U16 || rule->maximum == UINT8_MAX);
   const auto kernel = choose_samples_kernel (in->type, rule, plain);
   const cudaLaunchConfig_t launch =
       get_rows_launch (&s.frame, plain ? LARGE_ROWS : SMALL_ROWS, stream);

@@ -80,9 +80,8 @@ make_column (
 
   column.at =
       ((first / c + s.step / 2) / s.step + s.halo) * low.channels + first % c;
-  column.n = KEPT == SOME
-                 ? min ((int) SMOOTH_QUAD, (int) rule.width * c - first)
-                 : SMOOTH_QUAD;
+  column.n = KEPT == SOME ? min (SMOOTH_QUAD, (int) rule.width * c - first)
+                          : SMOOTH_QUAD;
 #pragma unroll
   for (int i = 0; i < SMOOTH_QUAD; i++) {
     const int sample = i < column.n ? first + i : first;
@@ -175,31 +174,6 @@ sharpen_quad (const ImkLapsharpenRule &rule, const Column<KEPT> &column,
   return quad;
 }
 
-/* Clamps to the range of the type. */
-static __device__ uint32_t
-clamp_quad (const int32_t v[SMOOTH_QUAD], uint32_t)
-{
-  uint32_t high, all;
-
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;"
-      : "=r"(high)
-      : "r"(v[3]), "r"(v[2]));
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
-      : "=r"(all)
-      : "r"(v[1]), "r"(v[0]), "r"(high));
-  return all;
-}
-
-static __device__ uint2
-clamp_quad (const int32_t v[SMOOTH_QUAD], uint2)
-{
-  uint2 all;
-
-  asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(all.x) : "r"(v[1]), "r"(v[0]));
-  asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(all.y) : "r"(v[3]), "r"(v[2]));
-  return all;
-}
-
 static __device__ uint32_t
 choose_bits (uint2 mask, uint32_t a, uint32_t b)
 {
@@ -213,28 +187,23 @@ choose_bits (uint2 mask, uint2 a, uint2 b)
       (a.x & mask.x) | (b.x & ~mask.x), (a.y & mask.y) | (b.y & ~mask.y));
 }
 
-/* The same without options, see is_lean (), with samples as get_tiny () reads
- * them: @smooth, L and all that is made of it have the factor TINY_SCALE. The
- * last product drops the fraction; its bits are the integer. @own: FROM_TINY
- * where L has the sample itself; @filtered: bits of the samples to sharpen */
+/* The same without options, see is_lean (), of @smooth times TINY_SCALE.
+ * @own: FROM_TINY where L has the sample itself; @filtered: bits of the samples
+ * to sharpen */
 template <typename Sample, int KEPT>
 static __device__ Quad<Sample>
 sharpen_lean (float amount, float own, uint2 filtered,
     const float smooth[SMOOTH_QUAD], Quad<Sample> quad)
 {
-  int32_t values[SMOOTH_QUAD] = {};
+  float change[SMOOTH_QUAD];
 
+  /* the product that is in L is exact */
 #pragma unroll
-  for (int i = 0; i < SMOOTH_QUAD; i++) {
-    const float v = get_tiny (quad, i);
-    const float l = __fmaf_rn (v, own, -smooth[i]); /* the product is exact */
-    const float base = __fmaf_rn (v, FROM_TINY, 0.5f * TINY_SCALE);
-
-    if (KEPT == SOME || KEPT >> i & 1)
-      values[i] = __float_as_int (__fmul_rz (
-          __fadd_rn (__fmul_rn (amount, l), base), 0x1p-149f / TINY_SCALE));
-  }
-  return choose_bits (filtered, clamp_quad (values, quad), quad);
+  for (int i = 0; i < SMOOTH_QUAD; i++)
+    change[i] =
+        __fmul_rn (amount, __fmaf_rn (get_tiny (quad, i), own, -smooth[i]));
+  return choose_bits (
+      filtered, add_change<KEPT> (quad, change, FROM_TINY), quad);
 }
 
 /* @whole: all of the quad is there, at a multiple of its size */
@@ -398,8 +367,7 @@ launch_sharpen_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
                lean ? step : 0 > ;
       },
       OneOf<IMK_TYPE_U8, IMK_TYPE_U16>{in->type},
-      OneOf<(int) SOME, 7, 14, (int) EVERY>{kept}, lean,
-      OneOf<2, 3, 0>{rule->smooth.step});
+      OneOf<SOME, 7, 14, EVERY>{kept}, lean, OneOf<2, 3, 0>{rule->smooth.step});
   uint32_t filtered[THREAD_WORDS] = {};
   cudaLaunchConfig_t launch = {};
 
