@@ -389,7 +389,8 @@ __launch_bounds__ (SMOOTH_THREADS)
   const int pitch = BLUR_SAMPLES + c;
   const int stride = (low_columns + 2 * REACH) * c;
   const float *from = low.shrunk + (size_t) row * stride + column * c;
-  float *to = low.blurred + ((size_t) row * low_columns + column) * c;
+  float *to =
+      low.blurred + ((size_t) row * low_columns + column) * c + threadIdx.x;
   float v[BLUR_ROWS + 2 * REACH], w[BLUR_ROWS + 2 * REACH];
   float smooth[BLUR_ITEMS][BLUR_ROWS];
   int at[BLUR_ITEMS];
@@ -407,12 +408,13 @@ __launch_bounds__ (SMOOTH_THREADS)
   __syncthreads ();
 #pragma unroll
   for (int k = 0; k < BLUR_ITEMS; k++) {
-    const int item = threadIdx.x + k * SMOOTH_THREADS;
-    const int group = item / (BLUR_ROWS * c);
+    const int line = (threadIdx.x + k * SMOOTH_THREADS) / c;
+    const int channel = threadIdx.x + k * SMOOTH_THREADS - line * c;
+    const int group = line / BLUR_ROWS;
 
-    at[k] = group * BLUR_ROWS < n ? item / c % BLUR_ROWS * pitch +
-                                        group * BLUR_ROWS * c + item % c
-                                  : -1;
+    at[k] = group * BLUR_ROWS < n
+                ? line % BLUR_ROWS * pitch + group * BLUR_ROWS * c + channel
+                : -1;
     if (at[k] < 0)
       continue;
     load_line<REACH> (blurred + at[k], c, v);
@@ -433,11 +435,12 @@ __launch_bounds__ (SMOOTH_THREADS)
       if (at[k] >= 0)
         blurred[at[k] + r * c] = smooth[k][r];
   __syncthreads ();
-  for (int i = threadIdx.x; i < n * c; i += SMOOTH_THREADS)
 #pragma unroll
-    for (int r = 0; r < BLUR_ROWS; r++)
-      if (r < n_rows)
-        to[(size_t) r * low_columns * c + i] = blurred[r * pitch + i];
+  for (int r = 0; r < BLUR_ROWS; r++, to += low_columns * c)
+#pragma unroll
+    for (int i = 0; i < BLUR_SAMPLES; i += SMOOTH_THREADS)
+      if (r < n_rows && (int) threadIdx.x + i < n * c)
+        to[i] = blurred[r * pitch + (int) threadIdx.x + i];
 }
 
 typedef void (*BlurKernel) (ImkLapsharpenRule, int, Low);
