@@ -530,6 +530,58 @@ TEST (test_cuda_large, "CUDA equals the CPU on frames of many blocks")
       }
 }
 
+/* Low samples of tiles inside the frame, and of tiles that reach beyond it; all
+ * channels, and those that are filtered alone. */
+TEST (test_cuda_smooth, "CUDA equals the CPU for Gaussians of many tiles")
+{
+  static const uint32_t masks[] = {7, 14, 15, 5};
+  static const double wide[] = {1, 2.5, 4, 5, 7.3};
+
+  test_need_cuda ();
+  for (uint32_t channels = 1; channels <= 4; channels++)
+    for (int i = 0; i < 5 * 4 * 2 * 2; i++) {
+      Case c = {.fill = FILL_NOISE, .seed = 7};
+      ImkLapsharpenConfig *k = &c.config;
+
+      if (!test_takes_case (1))
+        continue;
+      *k = make_config (i / 20 % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8,
+          i % 3 ? 1101 : 700, 131, channels);
+      k->channel_mask &= masks[i / 5 % 4];
+      k->border = (ImkLapsharpenBorder) (i % 5);
+      k->border_value = 77;
+      k->method =
+          i / 40 ? IMK_LAPSHARPEN_METHOD_LOG : IMK_LAPSHARPEN_METHOD_UNSHARP;
+      k->radius = wide[(i + i / 5) % (int) LENGTH (wide)];
+      k->amount = i % 2 ? 0.3 : 10;
+      c.padding =
+          16 - k->width * channels * (uint32_t) imk_type_size (k->type) % 16;
+      check_cuda (&c);
+    }
+}
+
+/* Threads have more rows of a frame of 16 MB, and all choices are constants. */
+TEST (test_cuda_huge, "CUDA equals the CPU on a frame of 18 MB")
+{
+  test_need_cuda ();
+  for (int i = 0; i < 2 * 2 * 3 * 2; i++) {
+    Case c = {.fill = FILL_NOISE, .seed = 8};
+    ImkLapsharpenConfig *k = &c.config;
+
+    if (!test_takes_case (1))
+      continue;
+    *k = make_config (
+        i % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, i % 2 ? 2051 : 4100, 1101, 4);
+    k->channel_mask = i / 12 ? 7 : 14;
+    k->alpha_channel = i / 12 ? 3 : 0;
+    k->alpha = (ImkLapsharpenAlpha) (i / 4 % 3);
+    k->neighbours = i / 2 % 2 ? 8 : 4;
+    k->amount = 0.3;
+    c.padding = i % 2 ? 8 : 0; /* rows at multiples of 16 bytes */
+    check_cuda (&c);
+  }
+}
+
 /* Rows that end within a warp, a word or 16 bytes, rows just above and below
  * those of a thread and a block, addresses of which only 4 are a divisor; with
  * the options that the large loops have branches for. */
