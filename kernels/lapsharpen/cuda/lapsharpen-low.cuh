@@ -14,6 +14,9 @@ enum {
   SMOOTH_THREADS = 256,
   SHRINK_ROWS = 4,    /* low rows of a block */
   SHRINK_WIDE = 2048, /* samples of the frame beneath a block */
+  SHRINK_READS =      /* and rows, at most */
+  (SHRINK_ROWS - 1) * IMK_LAPSHARPEN_MAX_STEP + 2 * IMK_LAPSHARPEN_MAX_SHRINK +
+  1,
   BLUR_ROWS = 8,      /* low rows of a block, and the low columns of a
                        * thread: so its threads read all banks */
   BLUR_SAMPLES = 512, /* samples in one row of what a block reads, at most */
@@ -151,29 +154,41 @@ static __device__ void
 shrink_quads (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
     const Tile &tile, float *wide)
 {
+  __shared__ int rows[SHRINK_READS];
   const ImkLapsharpenSmooth &s = rule.smooth;
-  const int n = tile.end - tile.begin, height = rule.height;
+  const int n = tile.end - tile.begin;
 
+  for (int i = threadIdx.x; i < SHRINK_READS; i += SMOOTH_THREADS)
+    rows[i] = imk_lapsharpen_inside (
+        tile.y - s.shrink_reach + i, (int) rule.height, &rule);
+  __syncthreads ();
 #pragma unroll 1
   for (int item = threadIdx.x; item < n * tile.n_rows; item += SMOOTH_THREADS) {
     const int i = tile.begin + item % n, r = item / n;
-    const int y = tile.y + r * s.step;
+    const uint8_t *column =
+        get_quad (in, stride, tile, i, 0, (int) sizeof (Sample));
+    const int *row = rows + r * s.step + s.shrink_reach;
+    const auto middle =
+        read_quad<Sample, SHIFTED> (rule, column + row[0] * stride);
+    float weight = s.shrink[0] * FROM_TINY;
     float sum[SMOOTH_QUAD] = {};
 
-    for (int j = 0; j <= s.shrink_reach; j++) {
-      const auto a = read_quad<Sample, SHIFTED> (rule,
-          get_quad (in, stride, tile, i,
-              imk_lapsharpen_inside (y - j, height, &rule), sizeof (Sample)));
-      const auto b = read_quad<Sample, SHIFTED> (rule,
-          get_quad (in, stride, tile, i,
-              imk_lapsharpen_inside (y + j, height, &rule), sizeof (Sample)));
-      const float weight = s.shrink[j] * FROM_TINY;
+#pragma unroll
+    for (int k = 0; k < SMOOTH_QUAD; k++)
+      if (KEPT >> k & 1)
+        sum[k] = weight * get_tiny (middle, k);
+#pragma unroll 4
+    for (int j = 1; j <= s.shrink_reach; j++) {
+      const auto a =
+          read_quad<Sample, SHIFTED> (rule, column + row[-j] * stride);
+      const auto b =
+          read_quad<Sample, SHIFTED> (rule, column + row[j] * stride);
 
+      weight = s.shrink[j] * FROM_TINY;
 #pragma unroll
       for (int k = 0; k < SMOOTH_QUAD; k++)
         if (KEPT >> k & 1)
-          sum[k] = j ? sum[k] + weight * (get_tiny (a, k) + get_tiny (b, k))
-                     : weight * get_tiny (a, k);
+          sum[k] += weight * (get_tiny (a, k) + get_tiny (b, k));
     }
     *(float4 *) &wide[r * SHRINK_WIDE + SMOOTH_QUAD * i] =
         make_float4 (sum[0], sum[1], sum[2], sum[3]);
