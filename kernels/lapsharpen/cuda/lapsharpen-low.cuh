@@ -318,6 +318,41 @@ shrink_tile (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
   }
 }
 
+/* Shrinks @n_rows of a tile along rows, to @n low columns. @REACH: 0 for any;
+ * @stride: low columns of a row */
+template <int KEPT, int REACH>
+static __device__ void
+shrink_along (const ImkLapsharpenSmooth &s, int c, const float *wide, int n,
+    int n_rows, float *low, int stride)
+{
+  const int low_c = KEPT == EVERY ? c : SMOOTH_QUAD - 1;
+  const int reach = REACH ? REACH : s.shrink_reach;
+
+  for (int i = threadIdx.x; i < n * low_c; i += SMOOTH_THREADS) {
+    const float *at = wide + (i / low_c * s.step + reach) * c + i % low_c +
+                      (KEPT & 1 ? 0 : 1);
+    float *to = low + i;
+    float weight = s.shrink[0] / TINY_SCALE;
+    float sum[SHRINK_ROWS];
+
+#pragma unroll
+    for (int r = 0; r < SHRINK_ROWS; r++)
+      sum[r] = weight * at[r * SHRINK_WIDE];
+#pragma unroll 4
+    for (int j = 1; j <= reach; j++) {
+      weight = s.shrink[j] / TINY_SCALE;
+#pragma unroll
+      for (int r = 0; r < SHRINK_ROWS; r++)
+        sum[r] += weight *
+                  (at[r * SHRINK_WIDE - j * c] + at[r * SHRINK_WIDE + j * c]);
+    }
+#pragma unroll
+    for (int r = 0; r < SHRINK_ROWS; r++, to += (ptrdiff_t) stride * low_c)
+      if (r < n_rows)
+        *to = sum[r];
+  }
+}
+
 /* @n_columns: low columns of a block; @aligned: as above; @KEPT: low.kept;
  * @SHIFTED: by rule.shift */
 template <typename Sample, int KEPT, bool SHIFTED>
@@ -342,32 +377,15 @@ __launch_bounds__ (SMOOTH_THREADS, 4) shrink_frame (
   const int n_quads = (spare + ((n - 1) * s.step + 2 * s.shrink_reach + 1) * c +
                           SMOOTH_QUAD - 1) /
                       SMOOTH_QUAD;
+  float *to = low.shrunk + ((size_t) row * low_columns + column) * low_c;
 
   shrink_tile<Sample, KEPT, SHIFTED> (rule, in, stride, aligned,
       {left - spare, (row - reach) * s.step, n_quads, n_rows}, wide[0]);
   __syncthreads ();
-  for (int i = threadIdx.x; i < n * low_c; i += SMOOTH_THREADS) {
-    const int from = spare + (i / low_c * s.step + s.shrink_reach) * c +
-                     i % low_c + (KEPT & 1 ? 0 : 1);
-    float *to = low.shrunk + ((size_t) row * low_columns + column) * low_c + i;
-    float weight = s.shrink[0] / TINY_SCALE;
-    float sum[SHRINK_ROWS];
-
-#pragma unroll
-    for (int r = 0; r < SHRINK_ROWS; r++)
-      sum[r] = weight * wide[r][from];
-#pragma unroll 4
-    for (int j = 1; j <= s.shrink_reach; j++) {
-      weight = s.shrink[j] / TINY_SCALE;
-#pragma unroll
-      for (int r = 0; r < SHRINK_ROWS; r++)
-        sum[r] += weight * (wide[r][from - j * c] + wide[r][from + j * c]);
-    }
-#pragma unroll
-    for (int r = 0; r < SHRINK_ROWS; r++, to += low_columns * low_c)
-      if (r < n_rows)
-        *to = sum[r];
-  }
+  if (s.shrink_reach == 4)
+    shrink_along<KEPT, 4> (s, c, wide[0] + spare, n, n_rows, to, low_columns);
+  else
+    shrink_along<KEPT, 0> (s, c, wide[0] + spare, n, n_rows, to, low_columns);
 }
 
 /* --- blurring ------------------------------------------------------------- */
