@@ -9,5 +9,6 @@
 const ImkOctbscanConfig *imk_octbscan_read_config (
     const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error);
 
-/* Returns: what imk_octbscan_update () takes of it */
-ImkOctbscanParams imk_octbscan_params_of (const ImkOctbscanConfig *config);
+/* Copies what imk_octbscan_update () takes, but for the dispersion. */
+void imk_octbscan_take_live (
+    ImkOctbscanConfig *to, const ImkOctbscanConfig *from);

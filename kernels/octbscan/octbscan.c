@@ -24,7 +24,6 @@ struct ImkOctbscan {
   bool on_device;
   void *state;
   ImkOctbscanConfig config; /* without its pointers */
-  ImkOctbscanParams params;
   uint32_t n_resets;
   bool has_bscan;          /* since the last reset */
   double depth_step;       /* um; 0 when it is not known */
@@ -79,10 +78,8 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
   plan.pattern = pattern;
   plan.lateral = s->lateral;
   plan.chain = chain;
-  if (chosen.background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    plan.background = chosen.background;
   if (status == IMK_OK)
-    status = s->backend->create (&plan, &s->params, &s->state, error);
+    status = s->backend->create (&plan, &s->state, error);
   if (status == IMK_OK && chain && chain->tuners)
     s->chain = chain;
   else
@@ -178,7 +175,6 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
       .config = imk_octbscan_without_pointers (config),
-      .params = imk_octbscan_params_of (config),
       .depth_step = depth_step_of (config),
   };
   find_wavelengths (config, s->wavelengths);
@@ -234,19 +230,19 @@ imk_octbscan_update (
     status = tune (self, config->live_dispersion, error);
   if (status != IMK_OK)
     return status;
-  self->has_bscan &= self->params.history == config->history + self->n_resets;
-  self->params = imk_octbscan_params_of (config);
-  self->params.history += self->n_resets;
-  return self->backend->update (self->state, &self->params, error);
+  self->has_bscan &= self->config.history == config->history + self->n_resets;
+  imk_octbscan_take_live (&self->config, config);
+  self->config.history += self->n_resets;
+  return self->backend->update (self->state, &self->config, error);
 }
 
 ImkStatus
 imk_octbscan_reset (ImkOctbscan *self, ImkError *error)
 {
   self->n_resets++;
-  self->params.history++;
+  self->config.history++;
   self->has_bscan = false;
-  return self->backend->update (self->state, &self->params, error);
+  return self->backend->update (self->state, &self->config, error);
 }
 
 ImkStatus

@@ -10,7 +10,7 @@
 
 typedef struct ImkOctbscanFinish {
   const ImkOctbscanLoops *loops;
-  ImkOctbscanConfig config; /* without its pointers */
+  ImkOctbscanConfig config; /* without its pointers; updated */
   uint32_t n_depths;
   const ImkOctbscanLateral *lateral;
   float *z;           /* [H][n_depths] complex, NULL without pattern */
@@ -49,8 +49,8 @@ void imk_octbscan_finish_reset (ImkOctbscanFinish *self);
 
 /* Makes the images of @job from @self->z, or from @self->intensity if there is
  * no z; the complex one only from z. */
-void imk_octbscan_finish_run (ImkOctbscanFinish *self,
-    const ImkOctbscanParams *params, const ImkOctbscanJob *job);
+void imk_octbscan_finish_run (
+    ImkOctbscanFinish *self, const ImkOctbscanJob *job);
 
 /* @self may be NULL. */
 void imk_octbscan_finish_free (ImkOctbscanFinish *self);

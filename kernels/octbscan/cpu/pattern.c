@@ -82,8 +82,7 @@ find_pattern (const ImkOctbscanBscan *w, uint32_t camera, uint32_t depth)
       .bad_step = rows.step,
   };
 
-  imk_octbscan_find_pattern (&lines,
-      c->pattern_segments < rows.n / 2 ? c->pattern_segments : rows.n / 2, n,
+  imk_octbscan_find_pattern (&lines, imk_octbscan_n_segments (c, rows.n), n,
       s->pattern + 2 * ((size_t) camera * s->n_depths + depth));
 }
 

@@ -70,29 +70,23 @@ find_rank (const uint32_t *counts, uint64_t rank)
 
 void
 imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
-    const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
+    const ImkOctbscanConfig *config, uint32_t *counts, float ends[4])
 {
-  bool is_auto = params->range == IMK_OCTBSCAN_RANGE_AUTO;
   float found[3] = {0};
   uint64_t n, ranks[3];
 
-  if (params->range == IMK_OCTBSCAN_RANGE_FIXED) {
-    memcpy (ends, params->fixed, sizeof (params->fixed));
+  imk_octbscan_fixed_ends (config, ends);
+  if (config->range == IMK_OCTBSCAN_RANGE_FIXED)
     return;
-  }
-  if (params->range == IMK_OCTBSCAN_RANGE_MINMAX) {
+  if (config->range == IMK_OCTBSCAN_RANGE_MINMAX) {
     find_ends (picture, &found[0], &found[1]);
     found[2] = found[1];
-  } else {
-    n = count_bins (picture, counts);
-    if (n > 0) {
-      imk_octbscan_ranks (
-          is_auto, params->percent_min, params->percent_max, n, ranks);
-      for (int i = 0; i < 3; i++)
-        found[i] = find_rank (counts, ranks[i]);
-    }
+  } else if ((n = count_bins (picture, counts)) > 0) {
+    imk_octbscan_ranks (config, n, ranks);
+    for (int i = 0; i < 3; i++)
+      found[i] = find_rank (counts, ranks[i]);
   }
-  imk_octbscan_ends (found, is_auto, params->fixed, params->auto_bscans, ends);
+  imk_octbscan_ends (config, found, ends);
 }
 
 /* ------------------------------------------------------------------------
@@ -223,8 +217,7 @@ imk_octbscan_picture_write (const ImkOctbscanPicture *picture, bool db,
 
   if (!image)
     return;
-  w.levels = imk_octbscan_levels (
-      low, high, image->type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
+  w.levels = imk_octbscan_levels (low, high, image->type);
   imk_parallel_for (
       n_threads, imk_div_up (picture->n_ascans, TILE), 1, write_band, &w);
 }

@@ -85,7 +85,7 @@ static void
 follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
 {
   uint32_t n = s->n_window;
-  int32_t reach = (int32_t) imk_octbscan_reach (n, s->config.tracking_reach);
+  int32_t reach = (int32_t) imk_octbscan_reach (&s->config, n);
   bool has_reference = s->track.n_seen > 0 || s->lock.has_profile;
   double *c = s->tops;
 
@@ -100,8 +100,8 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
   }
   /* The reference is not shifted. */
   for (uint32_t z = 0; z < n; z++)
-    s->reference[z] = imk_octbscan_follow (s->profile, s->reference[z], n, z,
-        *place, s->track.n_seen, s->config.tracking_bscans, s->lock);
+    s->reference[z] = imk_octbscan_follow (&s->config, s->lock, s->profile,
+        s->reference[z], n, z, *place, s->track.n_seen);
 }
 
 ImkOctbscanMotion
@@ -122,6 +122,5 @@ imk_octbscan_track (ImkOctbscanBscan *w)
     follow_xcorr (s, &place, &weight);
     break;
   }
-  return imk_octbscan_motion (
-      &s->track, s->config.tracking_bscans, s->lock, place, weight);
+  return imk_octbscan_motion (&s->config, s->lock, &s->track, place, weight);
 }

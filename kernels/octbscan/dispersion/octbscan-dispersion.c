@@ -604,11 +604,9 @@ choose_depths (Search *s, const ImkOctbscanConfig *c)
 static uint32_t
 choose_segments (const Search *s, const ImkOctbscanConfig *c)
 {
-  uint32_t most = s->n_ascans / 2;
-
-  if (c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_NONE)
-    return 0;
-  return c->pattern_segments < most ? c->pattern_segments : most;
+  return c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_NONE
+             ? 0
+             : imk_octbscan_n_segments (c, s->n_ascans);
 }
 
 static ImkStatus
