@@ -51,14 +51,19 @@ typedef struct {
   ImkOctbscanConfig config; /* without its pointers */
 } GstOctBscanOpen;
 
-/* The images of a mean that is not shown yet, from its B-scans so far. */
+/* What the images of a B-scan, or of the mean of several, are stamped with. */
 typedef struct {
-  guint n;               /* B-scans */
-  GstClockTime pts, dts; /* of the first */
-  guint64 offset;        /* likewise */
-  GstClockTime duration; /* of all */
-  gboolean is_discont;   /* one of them had DISCONT */
-  GstBuffer *last;       /* (nullable): metadata of the last */
+  GstClockTime pts, dts;      /* of the first */
+  GstClockTime duration;      /* of all */
+  guint64 offset, offset_end; /* of all; NONE: those of the metadata */
+  gboolean is_discont;        /* one of them had DISCONT */
+} GstOctBscanStamp;
+
+/* A mean that is not shown yet, from its B-scans so far. */
+typedef struct {
+  guint n; /* B-scans */
+  GstOctBscanStamp stamp;
+  GstBuffer *last; /* (nullable): metadata of the last */
 } GstOctBscanMean;
 
 /* range=auto: the mean of the ends of some B-scans, as in ImkOctbscanJob. */

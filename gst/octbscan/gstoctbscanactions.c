@@ -24,31 +24,24 @@ typedef struct {
   gint uncalibrated;     /* (out): the first such camera, -1 for none */
 } Estimate;
 
-static void
-append_number (GString *text, gdouble number)
-{
-  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
-
-  g_string_append (
-      text, g_ascii_formatd (digits, sizeof (digits), "%.10g", number));
-}
-
 /* The camera's own coefficients with d2 and d3 in their places. */
 static void
 append_camera (GString *text, const ImkOctbscanCamera *camera,
     const ImkOctbscanDispersion *found)
 {
   guint n = MAX (camera->n_dispersion, 4);
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
 
   if (text->len > 0)
     g_string_append_c (text, ',');
   for (guint i = 0; i < n; i++) {
-    if (i > 0)
-      g_string_append_c (text, ';');
-    append_number (text, i == 2                     ? found->d2
-                         : i == 3                   ? found->d3
-                         : i < camera->n_dispersion ? camera->dispersion[i]
-                                                    : 0);
+    gdouble number = i == 2                     ? found->d2
+                     : i == 3                   ? found->d3
+                     : i < camera->n_dispersion ? camera->dispersion[i]
+                                                : 0;
+
+    g_string_append_printf (text, "%s%s", i > 0 ? ";" : "",
+        g_ascii_formatd (digits, sizeof (digits), "%.10g", number));
   }
 }
 
@@ -91,14 +84,16 @@ estimate (const ImkOctbscanConfig *config, Estimate *e, ImkError *error)
   return status;
 }
 
-/* All at once; the live ones would go before it. */
-static void
-set_dispersion (GstOctBscan *self, const gchar *text)
+void
+gst_oct_bscan_set_found (
+    GstOctBscan *self, const gchar *k_polynomial, const gchar *dispersion)
 {
-  GstStructure *s =
-      gst_structure_new ("settings", "dispersion", G_TYPE_STRING, text, NULL);
+  GstStructure *s = gst_structure_new (
+      "settings", "dispersion", G_TYPE_STRING, dispersion, NULL);
   GValue none = G_VALUE_INIT;
 
+  if (k_polynomial)
+    gst_structure_set (s, "k-polynomial", G_TYPE_STRING, k_polynomial, NULL);
   g_value_init (&none, GST_TYPE_ARRAY);
   gst_structure_set_value (s, "dispersion-2", &none);
   gst_structure_take_value (s, "dispersion-3", &none);
@@ -109,10 +104,9 @@ set_dispersion (GstOctBscan *self, const gchar *text)
 static void
 tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
 {
-  gchar *now = NULL;
+  g_autofree gchar *now = NULL;
   GstStructure *s;
-
-  gchar *warning =
+  g_autofree gchar *warning =
       !why && e->uncalibrated >= 0
           ? g_strdup_printf (
                 "Camera %d has no calibration of its wavelengths, so its "
@@ -123,7 +117,7 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
           : NULL;
 
   if (!why)
-    set_dispersion (self, e->text->str);
+    gst_oct_bscan_set_found (self, NULL, e->text->str);
   g_object_get (self, "dispersion", &now, NULL);
   s = gst_structure_new ("octbscan-dispersion", "accepted", G_TYPE_BOOLEAN,
       why == NULL, "text", G_TYPE_STRING, why ? why : "", "dispersion",
@@ -136,8 +130,6 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), s));
   if (warning)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", warning), (NULL));
-  g_free (now);
-  g_free (warning);
 }
 
 static void
@@ -205,7 +197,7 @@ has_name (GstOctBscan *self, const gchar *what, const gchar *location)
 static gboolean
 save_calibration (GstOctBscan *self, const gchar *location)
 {
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
   Settings *s;
   gboolean ok;
 
@@ -221,7 +213,6 @@ save_calibration (GstOctBscan *self, const gchar *location)
         ("The calibration cannot be saved to \"%s\": %s", location,
             why->message),
         (NULL));
-  g_clear_error (&why);
   gst_imaging_settings_free_copy (self->base.settings, s);
   return ok;
 }

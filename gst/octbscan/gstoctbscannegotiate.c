@@ -48,15 +48,15 @@ stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
     gst_imaging_metadata_pass (buffer, w->like, FALSE);
   if (output == COMPLEX)
     return;
-  if (w->is_discont)
+  if (w->stamp.is_discont)
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
-  if (w->offset != GST_BUFFER_OFFSET_NONE) {
-    GST_BUFFER_OFFSET (buffer) = w->offset;
-    GST_BUFFER_OFFSET_END (buffer) = w->offset_end;
+  if (w->stamp.offset != GST_BUFFER_OFFSET_NONE) {
+    GST_BUFFER_OFFSET (buffer) = w->stamp.offset;
+    GST_BUFFER_OFFSET_END (buffer) = w->stamp.offset_end;
   }
-  GST_BUFFER_PTS (buffer) = w->pts;
-  GST_BUFFER_DTS (buffer) = w->dts;
-  GST_BUFFER_DURATION (buffer) = w->duration;
+  GST_BUFFER_PTS (buffer) = w->stamp.pts;
+  GST_BUFFER_DTS (buffer) = w->stamp.dts;
+  GST_BUFFER_DURATION (buffer) = w->stamp.duration;
 }
 
 /* Nothing has changed since the last B-scan. */

@@ -33,40 +33,29 @@ end_of (GstBuffer *buffer)
                                              : GST_BUFFER_OFFSET_NONE;
 }
 
-/* A mean has the numbers of all its B-scans, or those behind the first would
- * count as missing frames. */
-static void
-number_mean (const GstOctBscan *self, GstOctBscanWork *w, GstBuffer *last)
-{
-  w->offset = self->input.mean.offset;
-  w->offset_end = end_of (last);
-}
-
-/* Its place in the mean of @n B-scans, and the time of that. */
+/* Its place in the mean of @n B-scans, and the stamp of that. A mean has the
+ * numbers of all its B-scans, or those behind the first would count as missing
+ * frames. */
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 {
-  w->begins_mean = self->input.mean.n == 0;
-  if (w->begins_mean) {
-    self->input.mean.pts = GST_BUFFER_PTS (w->in);
-    self->input.mean.dts = GST_BUFFER_DTS (w->in);
-    self->input.mean.offset = GST_BUFFER_OFFSET (w->in);
-    self->input.mean.duration = 0;
-    self->input.mean.is_discont = FALSE;
-  }
-  self->input.mean.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
-  self->input.mean.duration =
-      sum_of (self->input.mean.duration, GST_BUFFER_DURATION (w->in));
-  w->has_images = ++self->input.mean.n >= n;
-  w->pts = self->input.mean.pts;
-  w->dts = self->input.mean.dts;
-  w->duration = self->input.mean.duration;
-  w->is_discont = self->input.mean.is_discont;
-  w->offset = w->offset_end = GST_BUFFER_OFFSET_NONE;
-  if (n > 1)
-    number_mean (self, w, w->in);
+  GstOctBscanMean *mean = &self->input.mean;
+
+  w->begins_mean = mean->n == 0;
+  if (w->begins_mean)
+    mean->stamp = (GstOctBscanStamp){
+        .pts = GST_BUFFER_PTS (w->in),
+        .dts = GST_BUFFER_DTS (w->in),
+        .offset = n > 1 ? GST_BUFFER_OFFSET (w->in) : GST_BUFFER_OFFSET_NONE,
+    };
+  mean->stamp.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
+  mean->stamp.duration =
+      sum_of (mean->stamp.duration, GST_BUFFER_DURATION (w->in));
+  mean->stamp.offset_end = end_of (w->in);
+  w->stamp = mean->stamp;
+  w->has_images = ++mean->n >= n;
   if (w->has_images)
-    self->input.mean.n = 0;
+    mean->n = 0;
   else
     keep_description (self, w->in);
 }
@@ -123,11 +112,7 @@ gst_oct_bscan_work_of_mean (GstOctBscan *self)
   w->snapshot = gst_oct_bscan_get_snapshot (self);
   need_reports (w);
   w->has_images = TRUE;
-  w->pts = self->input.mean.pts;
-  w->dts = self->input.mean.dts;
-  w->duration = self->input.mean.duration;
-  w->is_discont = self->input.mean.is_discont;
-  number_mean (self, w, self->input.mean.last);
+  w->stamp = self->input.mean.stamp;
   w->like = g_steal_pointer (&self->input.mean.last);
   return w;
 }

@@ -47,10 +47,8 @@ struct _GstOctBscanWork {
   GstBuffer *source;         /* @in or, for a device, a copy of it */
   GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
   GstOctBscanSnapshot *snapshot;
-  GstClockTime pts, dts, duration; /* of the images */
-  guint64 offset, offset_end;      /* likewise, of a mean of several; or NONE */
-  gboolean is_discont;             /* the images have DISCONT */
-  gboolean has_images;             /* FALSE: it is only added to a mean */
+  GstOctBscanStamp stamp; /* of the images */
+  gboolean has_images;    /* FALSE: it is only added to a mean */
   gboolean begins_mean;
   gboolean backward;
   gboolean to_host;         /* images are copied to page-locked memory */
