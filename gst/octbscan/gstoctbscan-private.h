@@ -28,9 +28,11 @@ typedef struct _GstOctBscanQueue GstOctBscanQueue;
 typedef struct _GstOctBscanSnapshot GstOctBscanSnapshot;
 typedef struct _GstOctBscanWork GstOctBscanWork;
 
-/* imk_octbscan_get_background () or imk_octbscan_get_pattern () */
-typedef ImkStatus (*GstOctBscanGet) (
-    ImkOctbscan *kernel, gpointer values, ImkError *error);
+/* What a kernel has found in B-scans and takes off. */
+typedef enum {
+  GST_OCT_BSCAN_BACKGROUND,
+  GST_OCT_BSCAN_PATTERN
+} GstOctBscanFound;
 
 /* Of a line of several B-scans. */
 #define GST_OCT_BSCAN_DIFFERENT (-1)

@@ -10,8 +10,7 @@
 #include "gstoctbscanqueue.h"
 #include "imk/octbscan-dispersion.h"
 
-/* --- the dispersion --------------------------------------------------------
- */
+/* --- the dispersion */
 
 typedef struct {
   const ImkImage *in;
@@ -180,8 +179,7 @@ estimate_dispersion (GstOctBscan *self)
   g_atomic_int_set (&self->wants_dispersion, TRUE);
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files */
 
 /* Returns: FALSE, and says so, without a @location */
 static gboolean
@@ -231,51 +229,44 @@ check_found (gconstpointer values, gsize size, ImkError *error)
 }
 
 /* What can be saved: [cameras, columns], as the kernel gives it. */
-typedef struct {
+static const struct {
   const gchar *name;
-  GstOctBscanGet get;
   GstImagingNdArrayType type;
-  guint32 (*n_columns) (const ImkOctbscanConfig *config);
-} Found;
+} found[] = {
+    [GST_OCT_BSCAN_BACKGROUND] = {"background", GST_IMAGING_ND_ARRAY_TYPE_F64},
+    [GST_OCT_BSCAN_PATTERN] = {"fixed pattern",
+        GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64},
+};
 
-static ImkStatus
-get_background (ImkOctbscan *kernel, gpointer values, ImkError *error)
+ImkStatus
+gst_oct_bscan_get_found (ImkOctbscan *kernel, GstOctBscanFound what,
+    gpointer values, ImkError *error)
 {
-  return imk_octbscan_get_background (kernel, values, error);
-}
-
-static ImkStatus
-get_pattern (ImkOctbscan *kernel, gpointer values, ImkError *error)
-{
-  return imk_octbscan_get_pattern (kernel, values, error);
-}
-
-static guint32
-width_of (const ImkOctbscanConfig *config)
-{
-  return config->width;
+  return what == GST_OCT_BSCAN_BACKGROUND
+             ? imk_octbscan_get_background (kernel, values, error)
+             : imk_octbscan_get_pattern (kernel, values, error);
 }
 
 /* @values: of zeros, which they stay while there is no kernel. Call with the
  * engine locked. */
 static ImkStatus
-get_found (GstOctBscan *self, const Found *found, gpointer values, gsize size,
-    ImkError *error)
+get_found (GstOctBscan *self, GstOctBscanFound what, gpointer values,
+    gsize size, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
   if (!gst_imaging_engine_is_on_cuda (self->base.engine) && self->open.kernel)
-    status = found->get (self->open.kernel, values, error);
+    status = gst_oct_bscan_get_found (self->open.kernel, what, values, error);
   else if (self->shared.queue)
-    status =
-        gst_oct_bscan_queue_get (self->shared.queue, found->get, values, error);
+    status = gst_oct_bscan_queue_get (self->shared.queue, what, values, error);
   return status == IMK_OK ? check_found (values, size, error) : status;
 }
 
 static gboolean
-save_found (GstOctBscan *self, const Found *found, const gchar *location)
+save_found (GstOctBscan *self, GstOctBscanFound what, const gchar *location)
 {
   const ImkOctbscanConfig *c = &self->open.config;
+  const GstImagingNdArrayType type = found[what].type;
   g_autofree gpointer values = NULL;
   g_autoptr (GError) why = NULL;
   gboolean ok;
@@ -283,20 +274,21 @@ save_found (GstOctBscan *self, const Found *found, const gchar *location)
   gsize size;
   ImkError error;
 
-  if (!has_name (self, found->name, location))
+  if (!has_name (self, found[what].name, location))
     return FALSE;
   /* not the stream's lock: it is held while downstream is prerolled */
   g_mutex_lock (&self->engine_lock);
   dims[0] = c->n_cameras;
-  dims[1] = found->n_columns (c);
-  size = dims[0] * dims[1] * gst_imaging_nd_array_type_size (found->type);
+  dims[1] =
+      what == GST_OCT_BSCAN_BACKGROUND ? c->width : imk_octbscan_n_depths (c);
+  size = dims[0] * dims[1] * gst_imaging_nd_array_type_size (type);
   values = g_malloc0 (size);
-  ok = get_found (self, found, values, size, &error) == IMK_OK &&
-       gst_imaging_array_save (location, found->type, 2, dims, values, &why);
+  ok = get_found (self, what, values, size, &error) == IMK_OK &&
+       gst_imaging_array_save (location, type, 2, dims, values, &why);
   g_mutex_unlock (&self->engine_lock);
   if (!ok)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
-        ("The %s cannot be saved to \"%s\": %s", found->name, location,
+        ("The %s cannot be saved to \"%s\": %s", found[what].name, location,
             why ? why->message : error.message),
         (NULL));
   return ok;
@@ -305,23 +297,16 @@ save_found (GstOctBscan *self, const Found *found, const gchar *location)
 static gboolean
 save_background (GstOctBscan *self, const gchar *location)
 {
-  static const Found found = {
-      "background", get_background, GST_IMAGING_ND_ARRAY_TYPE_F64, width_of};
-
-  return save_found (self, &found, location);
+  return save_found (self, GST_OCT_BSCAN_BACKGROUND, location);
 }
 
 static gboolean
 save_fixed_pattern (GstOctBscan *self, const gchar *location)
 {
-  static const Found found = {"fixed pattern", get_pattern,
-      GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, imk_octbscan_n_depths};
-
-  return save_found (self, &found, location);
+  return save_found (self, GST_OCT_BSCAN_PATTERN, location);
 }
 
-/* --- signals ---------------------------------------------------------------
- */
+/* --- signals */
 
 static const GstImagingAction actions[] = {
     /**

@@ -523,8 +523,9 @@ gst_oct_bscan_calibration_read (
   return NULL;
 }
 
-GstOctBscanCalibrationFile *
-gst_oct_bscan_calibration_file_load (const gchar *location, ImkError *error)
+gpointer
+gst_oct_bscan_calibration_file_load (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
   g_autoptr (GKeyFile) file =
@@ -547,10 +548,10 @@ gst_oct_bscan_calibration_file_load (const gchar *location, ImkError *error)
 }
 
 void
-gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self)
+gst_oct_bscan_calibration_file_free (gpointer file)
 {
-  if (!self)
-    return;
+  GstOctBscanCalibrationFile *self = file;
+
   g_ptr_array_unref (self->numbers);
   g_free (self->name);
   g_free (self);

@@ -63,7 +63,6 @@ static ImkStatus
 slot_open (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   gpointer *events[] = {&slot->uploaded, &slot->computed, &slot->done};
-  gpointer reports;
   ImkStatus status;
 
   slot->works = g_new0 (GstOctBscanWork *, self->max_jobs);
@@ -74,11 +73,9 @@ slot_open (GstOctBscanDevice *self, Slot *slot, ImkError *error)
     slot->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&slot->stream, error);
   if (status == IMK_OK)
-    status =
-        self->device->alloc_pinned (self->max_jobs * sizeof (GstOctBscanReport),
-            &reports, (gpointer *) &slot->device_reports, error);
-  if (status == IMK_OK)
-    slot->reports = reports;
+    status = self->device->alloc_pinned (
+        self->max_jobs * sizeof (GstOctBscanReport),
+        (gpointer *) &slot->reports, (gpointer *) &slot->device_reports, error);
   for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
     status = self->device->event_new (events[i], error);
   return status;
@@ -297,17 +294,6 @@ map_work (GstOctBscanDevice *self, Slot *slot, guint i, ImkError *error)
   return status;
 }
 
-static ImkStatus
-map_all (GstOctBscanDevice *self, Slot *slot, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-
-  slot->n_jobs = 0;
-  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
-    status = map_work (self, slot, i, error);
-  return status;
-}
-
 static GstBuffer *
 buffer_of (Slot *slot, guint kind, guint i)
 {
@@ -497,16 +483,6 @@ set_job (GstOctBscanDevice *self, Slot *slot, guint i, guint k)
   slot->reports[at] = (GstOctBscanReport){0};
 }
 
-static ImkStatus
-run_kernel (GstOctBscanDevice *self, Slot *slot, ImkError *error)
-{
-  for (guint i = 0; i < slot->n; i++)
-    for (guint k = 0; k < slot->works[i]->n; k++)
-      set_job (self, slot, i, k);
-  return imk_octbscan_process (
-      self->kernel, slot->jobs, slot->n_jobs, slot->stream, error);
-}
-
 /* Makes @second wait for @first. */
 static ImkStatus
 follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
@@ -526,8 +502,11 @@ run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   gpointer up = slot->is_alone ? slot->stream : self->upload;
   gpointer down = slot->is_alone ? slot->stream : self->download;
-  ImkStatus status = map_all (self, slot, error);
+  ImkStatus status = IMK_OK;
 
+  slot->n_jobs = 0;
+  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+    status = map_work (self, slot, i, error);
   if (status == IMK_OK)
     status = copy_blocks (self, slot, IN, up, error);
   if (status == IMK_OK)
@@ -535,8 +514,12 @@ run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
   if (status == IMK_OK)
     status = imk_octbscan_update (
         self->kernel, &slot->works[0]->snapshot->config, error);
+  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+    for (guint k = 0; k < slot->works[i]->n; k++)
+      set_job (self, slot, i, k);
   if (status == IMK_OK)
-    status = run_kernel (self, slot, error);
+    status = imk_octbscan_process (
+        self->kernel, slot->jobs, slot->n_jobs, slot->stream, error);
   if (status == IMK_OK)
     status = follow_stream (self, slot->computed, slot->stream, down, error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
@@ -584,15 +567,6 @@ gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint number,
   return status;
 }
 
-static void
-take_reports (const Slot *slot)
-{
-  for (guint i = 0; i < slot->n; i++)
-    memcpy (slot->works[i]->reports,
-        slot->reports + slot->places[IN].planes[i].at,
-        slot->works[i]->n * sizeof (GstOctBscanReport));
-}
-
 ImkStatus
 gst_oct_bscan_device_finish (
     GstOctBscanDevice *self, guint number, ImkError *error)
@@ -603,8 +577,10 @@ gst_oct_bscan_device_finish (
 
   if (is_current)
     status = wait_for (self, slot, error);
-  if (status == IMK_OK)
-    take_reports (slot);
+  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+    memcpy (slot->works[i]->reports,
+        slot->reports + slot->places[IN].planes[i].at,
+        slot->works[i]->n * sizeof (GstOctBscanReport));
   status = unmap_all (slot, status, error);
   if (is_current)
     gst_imaging_context_pop (self->context);
@@ -614,7 +590,7 @@ gst_oct_bscan_device_finish (
 }
 
 ImkStatus
-gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
+gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanFound what,
     gpointer values, ImkError *error)
 {
   ImkStatus status = gst_imaging_context_push (self->context, error);
@@ -622,7 +598,7 @@ gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
   if (status != IMK_OK)
     return status;
   g_mutex_lock (&self->lock);
-  status = get (self->kernel, values, error);
+  status = gst_oct_bscan_get_found (self->kernel, what, values, error);
   g_mutex_unlock (&self->lock);
   gst_imaging_context_pop (self->context);
   return status;

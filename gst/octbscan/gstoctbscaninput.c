@@ -32,18 +32,6 @@ follow_memory (GstOctBscan *self, GstBuffer *buffer)
   return ok;
 }
 
-/* A mean ends at an interruption. If lines of an incomplete B-scan are waiting,
- * the order of the cameras is unknown, too, and restarts. */
-static void
-handle_discont (GstOctBscan *self)
-{
-  if (gst_oct_bscan_group_n_waiting (self->input.group) > 0) {
-    restart_turns (self, "the stream is interrupted");
-  } else {
-    gst_oct_bscan_show_mean (self);
-  }
-}
-
 static void
 warn_of_gap (GstOctBscan *self, guint64 n, guint n_waiting, guint n_skipped)
 {
@@ -126,8 +114,13 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   self->input.n_missing += n_missing;
   if (n_missing > 0 && self->in_use.has_caps)
     skip_missing (self, n_missing);
+  /* A mean ends at an interruption. If lines of an incomplete B-scan are
+   * waiting, the order of the cameras is unknown, too, and restarts. */
+  else if (GST_BUFFER_IS_DISCONT (buffer) &&
+           gst_oct_bscan_group_n_waiting (self->input.group) > 0)
+    restart_turns (self, "the stream is interrupted");
   else if (GST_BUFFER_IS_DISCONT (buffer))
-    handle_discont (self);
+    gst_oct_bscan_show_mean (self);
   if (!gst_oct_bscan_follow_settings (self, buffer) ||
       !follow_memory (self, buffer)) {
     gst_buffer_unref (buffer);
@@ -149,10 +142,7 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     flow = gst_oct_bscan_process (self, bscan, n, self->input.frame, entered);
     self->input.frame = frame;
   }
-  if (status != IMK_OK) {
-    flow = gst_oct_bscan_post_error (self, &error);
-  }
-  return flow;
+  return status == IMK_OK ? flow : gst_oct_bscan_post_error (self, &error);
 }
 
 /* --- events and queries --------------------------------------------------- */

@@ -35,12 +35,6 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
       pad, self->base.engine, &self->engine_lock, &f);
 }
 
-static gboolean
-wants (const GstOctBscanWork *w, guint output)
-{
-  return output == COMPLEX ? w->in != NULL : w->has_images;
-}
-
 static void
 stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
 {
@@ -83,7 +77,7 @@ prepare_output (
     *are_new |= flow == GST_FLOW_OK;
   }
   pad->settled = w->snapshot->changes;
-  if (flow == GST_FLOW_OK && wants (w, i))
+  if (flow == GST_FLOW_OK && (i == COMPLEX ? w->in != NULL : w->has_images))
     flow = w->n > 1
                ? gst_oct_bscan_pad_acquire_block (pad, self->base.engine,
                      MAX (w->n, self->shared.n_full), &w->out[i])

@@ -63,11 +63,10 @@ follow_readers (GstOctBscan *self)
 {
   GstImagingStats *stats = gst_imaging_engine_stats (self->base.engine);
 
-  if (self->shared.host_images || gst_imaging_stats_streamed (stats) == 0 ||
-      gst_imaging_context_info (gst_imaging_engine_context (self->base.engine))
-          ->integrated)
-    return;
-  self->shared.host_images = TRUE;
+  if (gst_imaging_stats_streamed (stats) > 0 &&
+      !gst_imaging_context_info (gst_imaging_engine_context (self->base.engine))
+           ->integrated)
+    self->shared.host_images = TRUE;
 }
 
 /* One device more. */
@@ -242,18 +241,6 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
   return GST_FLOW_ERROR;
 }
 
-/* The first reader of an image on the device waits for an allocation and a
- * copy, longer than a B-scan takes. Waiting for the first image here keeps the
- * next ones from queueing behind it. The wait is short, because a sink may hold
- * the image until the pipeline plays. */
-static void
-show_first (GstOctBscan *self)
-{
-  self->shared.has_shown = TRUE;
-  if (!self->shared.host_images)
-    gst_oct_bscan_queue_wait (self->shared.queue, FIRST_US);
-}
-
 /* Call with the engine locked; it is unlocked. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
@@ -279,8 +266,13 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
     flow = gst_oct_bscan_queue_add_work (self->shared.queue, w);
     if (is_settling)
       gst_oct_bscan_drain (self);
-    if (flow == GST_FLOW_OK && is_first)
-      show_first (self);
+    /* The first reader of an image on the device waits for an allocation and a
+     * copy, longer than a B-scan takes. Waiting for the first image here keeps
+     * the next ones from queueing behind it. The wait is short, because a sink
+     * may hold the image until the pipeline plays. */
+    if (flow == GST_FLOW_OK && is_first && !self->shared.host_images)
+      gst_oct_bscan_queue_wait (self->shared.queue, FIRST_US);
+    self->shared.has_shown |= flow == GST_FLOW_OK && is_first;
     return flow;
   }
   gst_oct_bscan_work_free (w);

@@ -65,14 +65,6 @@ batch_free (Batch *b)
 
 /* --- assignment ----------------------------------------------------------- */
 
-static const GstOctBscanWork *
-next_work (GstOctBscanQueue *self)
-{
-  Batch *again = g_queue_peek_head (&self->again);
-
-  return again ? again->works[0] : g_queue_peek_head (&self->waiting);
-}
-
 /* Returns: us until @m would finish one more B-scan */
 static gdouble
 expected_end (const Member *m)
@@ -340,12 +332,15 @@ static void
 submit (GstOctBscanQueue *self)
 {
   const GstOctBscanWork *next;
+  const Batch *again;
   Member *m;
 
   while (!self->recovering && !self->quit) {
     if (self->members[0].lost)
       drop_stuck (self);
-    if (!(next = next_work (self)) || !(m = choose_member (self, next)))
+    again = g_queue_peek_head (&self->again);
+    next = again ? again->works[0] : g_queue_peek_head (&self->waiting);
+    if (!next || !(m = choose_member (self, next)))
       break;
     begin (self, m, take_batch (self, m));
   }
@@ -741,10 +736,11 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
 }
 
 ImkStatus
-gst_oct_bscan_queue_get (GstOctBscanQueue *self, GstOctBscanGet get,
+gst_oct_bscan_queue_get (GstOctBscanQueue *self, GstOctBscanFound what,
     gpointer values, ImkError *error)
 {
-  return gst_oct_bscan_device_get (self->members[0].device, get, values, error);
+  return gst_oct_bscan_device_get (
+      self->members[0].device, what, values, error);
 }
 
 guint

@@ -15,15 +15,6 @@ sum_of (GstClockTime a, GstClockTime b)
              : GST_CLOCK_TIME_NONE;
 }
 
-/* Without its lines, which a camera wants back. */
-static void
-keep_description (GstOctBscan *self, GstBuffer *buffer)
-{
-  gst_clear_buffer (&self->input.mean.last);
-  self->input.mean.last = gst_buffer_new ();
-  gst_imaging_metadata_pass (self->input.mean.last, buffer, FALSE);
-}
-
 static guint64
 end_of (GstBuffer *buffer)
 {
@@ -54,30 +45,39 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
   mean->stamp.offset_end = end_of (w->in);
   w->stamp = mean->stamp;
   w->has_images = ++mean->n >= n;
-  if (w->has_images)
+  gst_clear_buffer (&mean->last);
+  if (w->has_images) {
     mean->n = 0;
-  else
-    keep_description (self, w->in);
+  } else { /* without its lines, which a camera wants back */
+    mean->last = gst_buffer_new ();
+    gst_imaging_metadata_pass (mean->last, w->in, FALSE);
+  }
 }
 
-static void
-need_reports (GstOctBscanWork *w)
+/* For the current settings. @in: (nullable) (transfer full) */
+static GstOctBscanWork *
+make_work (GstOctBscan *self, GstBuffer *in, guint n)
 {
-  const ImkOctbscanConfig *c = &w->snapshot->config;
+  GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
 
-  w->wants_ends = c->range != IMK_OCTBSCAN_RANGE_FIXED;
-  w->wants_tracks = w->in && c->tracking != IMK_OCTBSCAN_TRACKING_NONE;
-  w->reports = g_new0 (GstOctBscanReport, w->n);
+  w->n = n;
+  w->in = in;
+  if (in)
+    gst_oct_bscan_look_again (self, w);
+  w->snapshot = gst_oct_bscan_get_snapshot (self);
+  w->wants_ends = w->snapshot->config.range != IMK_OCTBSCAN_RANGE_FIXED;
+  w->wants_tracks =
+      in && w->snapshot->config.tracking != IMK_OCTBSCAN_TRACKING_NONE;
+  w->reports = g_new0 (GstOctBscanReport, n);
+  return w;
 }
 
 GstOctBscanWork *
 gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
     guint64 frame, GstClockTime entered)
 {
-  GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
+  GstOctBscanWork *w = make_work (self, in, n);
 
-  w->n = n;
-  w->in = in;
   w->like = gst_buffer_ref (in);
   w->source = gst_buffer_ref (in);
   w->frame = frame;
@@ -85,9 +85,6 @@ gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
   self->input.n_missing = 0;
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
-  gst_oct_bscan_look_again (self, w);
-  w->snapshot = gst_oct_bscan_get_snapshot (self);
-  need_reports (w);
   w->backward = w->snapshot->config.bidirectional && self->input.n_bscans % 2;
   add_to_mean (self, w, w->snapshot->average_bscans);
   self->input.n_bscans += n;
@@ -107,10 +104,7 @@ gst_oct_bscan_work_of_mean (GstOctBscan *self)
   if (self->input.mean.n == 0)
     return NULL;
   self->input.mean.n = 0;
-  w = g_new0 (GstOctBscanWork, 1);
-  w->n = 1;
-  w->snapshot = gst_oct_bscan_get_snapshot (self);
-  need_reports (w);
+  w = make_work (self, NULL, 1);
   w->has_images = TRUE;
   w->stamp = self->input.mean.stamp;
   w->like = g_steal_pointer (&self->input.mean.last);

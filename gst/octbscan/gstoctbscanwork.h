@@ -63,8 +63,7 @@ struct _GstOctBscanWork {
   GstClockTime entered;
 };
 
-/* --- gstoctbscansnapshot.c
- * ---------------------------------------------------- */
+/* --- gstoctbscansnapshot.c */
 
 /* Returns: (transfer full): the current snapshot. Locks the engine. */
 GstOctBscanSnapshot *gst_oct_bscan_get_snapshot (GstOctBscan *self);
@@ -78,8 +77,7 @@ void gst_oct_bscan_renew_formats (
 /* Releases the pads that the current snapshot holds. */
 void gst_oct_bscan_forget_snapshot (GstOctBscan *self);
 
-/* --- gstoctbscanwork.c
- * -------------------------------------------------------- */
+/* --- gstoctbscanwork.c */
 
 /* Takes the next place among the B-scans: turns, direction, mean.
  * @in: (transfer full): @n B-scans; @frame: number of the buffer with the first
