@@ -60,12 +60,6 @@ imk_octbscan_take_live (ImkOctbscanConfig *to, const ImkOctbscanConfig *from)
   to->tracking_lock = from->tracking_lock;
 }
 
-static uint64_t
-all_depths (const ImkOctbscanConfig *c)
-{
-  return (uint64_t) c->width * c->scale / 2;
-}
-
 uint32_t
 imk_octbscan_n_depths (const ImkOctbscanConfig *given)
 {
@@ -77,7 +71,7 @@ imk_octbscan_n_depths (const ImkOctbscanConfig *given)
   if (!config)
     return 0;
   cut = (uint64_t) config->crop_top + config->crop_bottom;
-  all = all_depths (config);
+  all = (uint64_t) config->width * config->scale / 2;
   return all > cut ? (uint32_t) (all - cut) : 0;
 }
 

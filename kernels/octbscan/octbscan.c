@@ -275,38 +275,36 @@ imk_octbscan_get_background (
   return IMK_OK;
 }
 
-static ImkStatus
-check_image (const ImkOctbscan *s, const ImkImage *image, const char *role,
-    ImkError *error)
+/* An image of levels may be of three types. */
+static ImkType
+level_type (const ImkImage *image)
 {
-  uint32_t width, height;
-  ImkType type;
-
-  if (!image)
-    return IMK_OK;
-  imk_octbscan_size (&s->config, &width, &height);
-  type = image->type == IMK_TYPE_U16 || image->type == IMK_TYPE_F32
+  return image && (image->type == IMK_TYPE_U16 || image->type == IMK_TYPE_F32)
              ? image->type
              : IMK_TYPE_U8;
-  return imk_image_check (
-      image, role, type, 1, width, height, s->on_device, error);
-}
-
-/* A row of numbers. */
-static ImkStatus
-check_row (const ImkOctbscan *s, const ImkImage *image, const char *role,
-    uint32_t width, ImkError *error)
-{
-  return image ? imk_image_check (image, role, IMK_TYPE_F32, 1, width, 1,
-                     s->on_device, error)
-               : IMK_OK;
 }
 
 static ImkStatus
 check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
 {
   const ImkOctbscanConfig *c = &s->config;
+  uint32_t width, height, n_ascans = imk_octbscan_n_ascans (c);
   ImkStatus status = IMK_OK;
+
+  imk_octbscan_size (c, &width, &height);
+  const struct {
+    const ImkImage *image;
+    const char *role;
+    ImkType type;
+    uint32_t width, height;
+  } outputs[] = {
+      {job->db, "dB output", level_type (job->db), width, height},
+      {job->linear, "linear output", level_type (job->linear), width, height},
+      {job->complex, "complex output", IMK_TYPE_CF32, imk_octbscan_n_depths (c),
+          c->height},
+      {job->enface, "en-face output", IMK_TYPE_F32, n_ascans, 1},
+      {job->track, "track", IMK_TYPE_F32, 4, 1},
+  };
 
   if (job->backward && !c->bidirectional)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -314,18 +312,12 @@ check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
   if (job->in || !c->averages_bscans)
     status = imk_image_check (
         job->in, "input", c->type, 1, c->width, c->height, s->on_device, error);
-  if (status == IMK_OK)
-    status = check_image (s, job->db, "dB output", error);
-  if (status == IMK_OK)
-    status = check_image (s, job->linear, "linear output", error);
-  if (status == IMK_OK && job->complex)
-    status = imk_image_check (job->complex, "complex output", IMK_TYPE_CF32, 1,
-        imk_octbscan_n_depths (c), c->height, s->on_device, error);
-  if (status == IMK_OK)
-    status = check_row (
-        s, job->enface, "en-face output", imk_octbscan_n_ascans (c), error);
-  return status != IMK_OK ? status
-                          : check_row (s, job->track, "track", 4, error);
+  for (size_t i = 0; i < sizeof (outputs) / sizeof (outputs[0]); i++)
+    if (status == IMK_OK && outputs[i].image)
+      status =
+          imk_image_check (outputs[i].image, outputs[i].role, outputs[i].type,
+              1, outputs[i].width, outputs[i].height, s->on_device, error);
+  return status;
 }
 
 ImkStatus

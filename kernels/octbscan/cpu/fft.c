@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imk/fft.h"
-
 /* Rows at distances of a power of two would share one set of the cache. */
 enum { PADDING = 16, N_LANES = IMK_OCTBSCAN_N_LANES };
 
@@ -160,9 +158,8 @@ imk_octbscan_fft_run (ImkOctbscanFft *self, const ImkOctbscanBlock *block,
 /* ------------------------------------------------------------------------
  * The object. */
 
-/* With plans by measurement the last digits would change from run to run. */
-static ImkStatus
-plan_transform (
+ImkStatus
+imk_octbscan_plan_transform (
     uint32_t n, ImkFftDirection direction, ImkFft **plan, ImkError *error)
 {
   ImkFftConfig config;
@@ -207,15 +204,15 @@ fill (ImkOctbscanFft *s, const ImkOctbscanConfig *config, ImkError *error)
     return status;
   set_sizes (s);
   if (s->chain->upsamples) {
-    status =
-        plan_transform (s->chain->width, IMK_FFT_FORWARD, &s->narrow, error);
+    status = imk_octbscan_plan_transform (
+        s->chain->width, IMK_FFT_FORWARD, &s->narrow, error);
     if (status == IMK_OK)
-      status = plan_transform (
+      status = imk_octbscan_plan_transform (
           s->chain->n_samples, IMK_FFT_BACKWARD, &s->wide, error);
   }
   if (status == IMK_OK)
-    status =
-        plan_transform (s->chain->n_points, IMK_FFT_FORWARD, &s->depths, error);
+    status = imk_octbscan_plan_transform (
+        s->chain->n_points, IMK_FFT_FORWARD, &s->depths, error);
   return status;
 }
 

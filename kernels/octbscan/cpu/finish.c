@@ -230,13 +230,6 @@ make_pictures (ImkOctbscanBscan *w)
       &picture, false, ends[2], ends[3], w->job->linear, s->pool, c->n_threads);
 }
 
-/* Returns: whether there is a step between intensities and images */
-static bool
-needs_mixed (const ImkOctbscanFinish *s, const ImkOctbscanJob *job)
-{
-  return !s->lateral->is_identity || job->backward || s->sums || s->profile;
-}
-
 /* The steps of a new B-scan, up to the sum of B-scans. */
 static void
 take_bscan (ImkOctbscanBscan *w)
@@ -247,7 +240,7 @@ take_bscan (ImkOctbscanBscan *w)
   if (s->z)
     imk_octbscan_subtract_pattern (w);
   w->shown = s->intensity;
-  if (needs_mixed (s, w->job)) {
+  if (!s->lateral->is_identity || w->job->backward || s->sums || s->profile) {
     w->shown = s->mixed;
     for_ascans (w, mix_band);
   }

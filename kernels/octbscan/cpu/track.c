@@ -42,13 +42,6 @@ mean_of (const double *values, uint32_t n)
 }
 
 static void
-follow_rpe (const ImkOctbscanFinish *s, double *place, double *weight)
-{
-  imk_octbscan_rpe (s->profile, s->n_window, largest (s->profile, s->n_window),
-      mean_of (s->profile, s->n_window), place, weight);
-}
-
-static void
 contour_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
@@ -113,7 +106,9 @@ imk_octbscan_track (ImkOctbscanBscan *w)
   find_profile (s);
   switch (s->config.tracking) {
   case IMK_OCTBSCAN_TRACKING_RPE:
-    follow_rpe (s, &place, &weight);
+    imk_octbscan_rpe (s->profile, s->n_window,
+        largest (s->profile, s->n_window), mean_of (s->profile, s->n_window),
+        &place, &weight);
     break;
   case IMK_OCTBSCAN_TRACKING_CONTOUR:
     follow_contour (w, &place, &weight);

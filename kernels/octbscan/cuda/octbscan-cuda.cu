@@ -15,8 +15,6 @@ struct Cuda {
   Transforms transforms;
   void *memory; /* all device memory of the object */
   Job *jobs;
-  float2 *products;
-  float *scales;
   cudaEvent_t done;
 };
 
@@ -171,8 +169,8 @@ cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
   size_t rows = n_rows (a);
   float2 *background = nullptr;
 
-  c->cut (&s->products, rows * a.n_depths);
-  c->cut (&s->scales, rows);
+  c->cut (&a.z.products, rows * a.n_depths);
+  c->cut (&a.z.scales, rows);
   c->cut (&s->jobs, a.config.max_jobs);
   cut_finish (&a, plan->lateral, c);
   cut_means (s, c);
@@ -184,8 +182,6 @@ cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
     operator_cut (&s->op, a, c);
   a.background = background;
   a.jobs = s->jobs;
-  a.z.products = s->op.products = s->transforms.lines.products = s->products;
-  a.z.scales = s->op.scales = s->scales;
 }
 
 static ImkStatus
@@ -236,7 +232,7 @@ fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
   if (status != IMK_OK)
     return status;
   return a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
-             ? transforms_open (&s->transforms, a, s->scales, error)
+             ? transforms_open (&s->transforms, a, error)
              : operator_open (&s->op, a, plan, error);
 }
 

@@ -91,7 +91,7 @@ mark_bad (const __grid_constant__ Arguments a)
   if (threadIdx.x % 32 == 0) {
     a.z.bad[(size_t) blockIdx.y * a.config.height + row] = wild;
     /* of the strategy fft it stays, that of the operator says the same */
-    ((float *) a.z.scales)[place_of (a, blockIdx.y, row).row] = !wild;
+    a.z.scales[place_of (a, blockIdx.y, row).row] = !wild;
   }
 }
 

@@ -80,11 +80,11 @@ job_of (const ImkOctbscanJob *job)
 
 /* Z of the spectra, as a strategy left it. */
 struct Products {
-  uint32_t camera_rows;   /* maximum rows of a camera in one job */
-  const float2 *products; /* [C][jobs][camera_rows][n_depths] */
-  const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
-                           * that has none */
-  uint8_t *bad;           /* [jobs][H] invalid A-scans; NULL: none */
+  uint32_t camera_rows; /* maximum rows of a camera in one job */
+  float2 *products;     /* [C][jobs][camera_rows][n_depths] */
+  float *scales;        /* likewise, what makes Z of them; 0 for a spectrum
+                         * that has none */
+  uint8_t *bad;         /* [jobs][H] invalid A-scans; NULL: none */
 };
 
 /* The matrix of ImkOctbscanLateral. */

@@ -31,8 +31,6 @@ struct Operator {
   __half *matrices; /* [C][n_depths][2][PARTS][padded] */
   float factor;     /* scale of the matrices */
   __half *spectra;  /* [C][jobs][camera_rows][PARTS][padded] */
-  float2 *products; /* those of Finish, writable */
-  float *scales;    /* likewise */
   void *workspace;
   cublasHandle_t blas;
 };
@@ -95,7 +93,7 @@ exponent_of (float largest)
 /* One row of the spectra, by a warp. @at: gives four samples */
 template <typename At>
 static __device__ void
-split_row (const Operator &o, size_t row, const At &at)
+split_row (const Operator &o, float *scales, size_t row, const At &at)
 {
   __half *to = o.spectra + row * PARTS * o.padded;
   uint32_t lane = threadIdx.x % 32;
@@ -125,7 +123,7 @@ split_row (const Operator &o, size_t row, const At &at)
     store_halves (to + x + 2 * o.padded, high);
   }
   if (lane == 0)
-    o.scales[row] = ldexpf (1, exponent - EXPONENT);
+    scales[row] = ldexpf (1, exponent - EXPONENT);
 }
 
 /* A warp does a spectrum, the second time from the cache. */
@@ -147,9 +145,9 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
                     : four_at (in, mean, x, a.config.width);
   };
 
-  split_row (o, place.row, at);
+  split_row (o, a.z.scales, place.row, at);
   if (is_black && threadIdx.x % 32 == 0)
-    o.scales[place.row] = 0;
+    a.z.scales[place.row] = 0;
 }
 
 /* ------------------------------------------------------------------------
@@ -173,7 +171,7 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
   return IMK_CUBLAS (error,
       cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, row,
           &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m, o.spectra,
-          CUDA_R_16F, row, (long long) row * n, &beta, (void *) o.products,
+          CUDA_R_16F, row, (long long) row * n, &beta, (void *) a.z.products,
           CUDA_R_32F, m, (long long) m * n, (int) a.config.n_cameras,
           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }

@@ -46,15 +46,14 @@ struct Lines {
   uint32_t camera_lines;  /* lines of a camera in a job */
   uint32_t camera_groups; /* groups of BAND_LINES lines */
   uint32_t first_job;     /* of the chunk */
-  const float *taper, *widen, *finish;
-  const Band *bands; /* [C] */
-  float2 *spectra;   /* [jobs][C][camera_lines][N] */
-  float2 *bins;      /* the same layout; transforms of spectra */
-  float2 *wide;      /* [..][G] */
-  float2 *samples;   /* [..][G], or N without upsampling */
-  float2 *points;    /* [jobs][C][camera_rows][P] */
-  float2 *depths;    /* likewise */
-  float2 *products;  /* those of Finish, writable */
+  float *taper, *widen, *finish;
+  Band *bands;     /* [C] */
+  float2 *spectra; /* [jobs][C][camera_lines][N] */
+  float2 *bins;    /* the same layout; transforms of spectra */
+  float2 *wide;    /* [..][G] */
+  float2 *samples; /* [..][G], or N without upsampling */
+  float2 *points;  /* [jobs][C][camera_rows][P] */
+  float2 *depths;  /* likewise */
 };
 
 struct Transforms {
@@ -66,8 +65,6 @@ struct Transforms {
   void *work;
   /* Host tables, valid until they are uploaded. */
   const ImkOctbscanChain *chain;
-  float *taper, *widen, *finish;
-  Band *bands;
   uint32_t *first;
   float2 *weights, *turns;
   float2 *tuned; /* newer weights in host memory, or NULL */
@@ -234,7 +231,7 @@ take_depths (
   if (q >= a.n_depths)
     return;
   at -= at >= l.n_points ? l.n_points : 0;
-  l.products[row * a.n_depths + q] =
+  a.z.products[row * a.n_depths + q] =
       make_float2 (from[at].x * l.finish[q], from[at].y * l.finish[q]);
 }
 
@@ -435,10 +432,10 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
 
   for (uint32_t i = 0; i < chain->n_cameras; i++)
     weights += chain->bands[i].n_taps;
-  c->cut (&t->taper, a.config.width);
-  c->cut (&t->widen, a.config.width / 2 + 1);
-  c->cut (&t->finish, a.n_depths);
-  c->cut (&t->bands, chain->n_cameras);
+  c->cut (&l.taper, a.config.width);
+  c->cut (&l.widen, a.config.width / 2 + 1);
+  c->cut (&l.finish, a.n_depths);
+  c->cut (&l.bands, chain->n_cameras);
   c->cut (&t->first, (size_t) chain->n_cameras * l.n_rows);
   c->cut (&t->weights, weights * l.n_rows);
   t->n_weights = weights * l.n_rows;
@@ -452,10 +449,6 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
     c->cut (&l.bins, lines * a.config.width);
     c->cut (&l.wide, lines * l.n_samples);
   }
-  l.taper = t->taper;
-  l.widen = t->widen;
-  l.finish = t->finish;
-  l.bands = t->bands;
 }
 
 /* Tap by tap, as the device has them. */
@@ -546,18 +539,18 @@ transforms_upload (Transforms *t, const Arguments &a, ImkError *error)
   const ImkOctbscanChain *c = t->chain;
   Band bands[IMK_OCTBSCAN_MAX_CAMERAS];
   size_t weights = 0;
-  ImkStatus status = upload (t->taper, c->taper, a.config.width, error);
+  ImkStatus status = upload (t->lines.taper, c->taper, a.config.width, error);
 
   if (status == IMK_OK)
-    status = upload (t->widen, c->widen, a.config.width / 2 + 1, error);
+    status = upload (t->lines.widen, c->widen, a.config.width / 2 + 1, error);
   if (status == IMK_OK)
-    status = upload (t->finish, c->finish, a.n_depths, error);
+    status = upload (t->lines.finish, c->finish, a.n_depths, error);
   for (uint32_t i = 0; i < c->n_cameras && status == IMK_OK; i++) {
     status = upload_band (t, i, weights, &bands[i], error);
     weights += c->bands[i].n_taps;
   }
   if (status == IMK_OK)
-    status = upload (t->bands, bands, c->n_cameras, error);
+    status = upload (t->lines.bands, bands, c->n_cameras, error);
   t->chain = nullptr;
   return status;
 }
@@ -572,10 +565,9 @@ fill_ones (float *to, size_t n)
     to[i] = 1;
 }
 
-/* Memory has been cut. @scales: of Finish, writable */
+/* Memory has been cut. */
 static ImkStatus
-transforms_open (
-    Transforms *t, const Arguments &a, float *scales, ImkError *error)
+transforms_open (Transforms *t, const Arguments &a, ImkError *error)
 {
   size_t n = n_rows (a);
   cudaLaunchConfig_t ones =
@@ -584,7 +576,7 @@ transforms_open (
   ImkStatus status = transforms_upload (t, a, error);
 
   if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, ones, fill_ones, scales, n);
+    status = IMK_CUDA_LAUNCH (error, ones, fill_ones, a.z.scales, n);
   if (status == IMK_OK)
     status = plan_all (t, a, error);
   if (status == IMK_OK && t->work_size > 0)

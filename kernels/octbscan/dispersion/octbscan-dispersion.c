@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "imk/parallel.h"
-#include "imk/fft.h"
 #include "core/limits.h"
 #include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
+#include "octbscan/cpu/fft.h"
 #include "octbscan/cpu/pattern.h"
 #include "core/pool.h"
 #include "octbscan/octbscan-rows.h"
@@ -344,14 +344,10 @@ cut_depths (const Search *s, const ImkOctbscanDispersion *best, uint32_t first,
     uint32_t end, Search *part, ImkError *error)
 {
   size_t n = s->n_points;
-  ImkFftConfig config;
   ImkFft *backward = NULL;
-  ImkStatus status;
+  ImkStatus status = imk_octbscan_plan_transform (
+      2 * s->n_points, IMK_FFT_BACKWARD, &backward, error);
 
-  imk_fft_config_init (&config);
-  config.width = 2 * s->n_points;
-  config.direction = IMK_FFT_BACKWARD;
-  status = imk_fft_new (&config, &backward, error);
   for (uint32_t i = 0; i < s->n_ascans && status == IMK_OK; i++) {
     float *z = z_of (s, i), *to = s->work + 8 * n * i;
 
@@ -485,19 +481,14 @@ plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
 static ImkStatus
 fill_spectra (Search *s, const ImkImage *z, ImkError *error)
 {
-  ImkFftConfig config;
   ImkFft *backward = NULL;
   size_t n = s->n_points;
-  ImkStatus status;
+  ImkStatus status = imk_octbscan_plan_transform (
+      s->n_points, IMK_FFT_BACKWARD, &backward, error);
 
-  imk_fft_config_init (&config);
-  config.width = s->n_points;
-  config.direction = IMK_FFT_BACKWARD;
-  status = imk_fft_new (&config, &backward, error);
-  config.direction = IMK_FFT_FORWARD;
-  config.width = 2 * s->n_points;
   if (status == IMK_OK)
-    status = imk_fft_new (&config, &s->forward, error);
+    status = imk_octbscan_plan_transform (
+        2 * s->n_points, IMK_FFT_FORWARD, &s->forward, error);
   for (uint32_t i = 0; i < s->n_ascans && status == IMK_OK; i++) {
     uint32_t row = (uint32_t) ((uint64_t) i * z->height / s->n_ascans);
 

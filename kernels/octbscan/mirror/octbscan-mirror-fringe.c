@@ -105,7 +105,7 @@ take_lines (Look *l, const ImkOctbscanConfig *c, const ImkImage *in,
 
 /* sum of x[i] exp (-2 pi i f i / n). */
 static void
-bin_of (const Look *l, const double *x, uint32_t f, double *re, double *im)
+bin_of (const Look *l, const double *x, uint32_t f, double bin[2])
 {
   uint32_t at = 0;
   double a = 0, b = 0;
@@ -116,8 +116,28 @@ bin_of (const Look *l, const double *x, uint32_t f, double *re, double *im)
     at += f;
     at -= at >= l->n ? l->n : 0;
   }
-  *re = a;
-  *im = b;
+  bin[0] = a;
+  bin[1] = b;
+}
+
+/* Adds scale bin exp (2 pi i f i / n) to @to; of real numbers, the real part.
+ * @step: 1 or 2 numbers a sample */
+static void
+add_wave (const Look *l, const double bin[2], uint32_t f, double scale,
+    uint32_t step, double *to)
+{
+  double re = bin[0] * scale, im = bin[1] * scale;
+  uint32_t at = 0;
+
+  for (uint32_t i = 0; i < l->n; i++) {
+    double c = l->turn[2 * at], s = l->turn[2 * at + 1];
+
+    to[step * i] += re * c - im * s;
+    if (step == 2)
+      to[step * i + 1] += re * s + im * c;
+    at += f;
+    at -= at >= l->n ? l->n : 0;
+  }
 }
 
 static void
@@ -134,10 +154,10 @@ find_power (Look *l)
     for (uint32_t i = 0; i < l->n; i++)
       l->work[i] = line[i] * (1 - l->turn[2 * i]); /* Hann's window */
     for (uint32_t f = 0; f < half; f++) {
-      double re, im;
+      double bin[2];
 
-      bin_of (l, l->work, f, &re, &im);
-      plain[f] += re * re + im * im;
+      bin_of (l, l->work, f, bin);
+      plain[f] += bin[0] * bin[0] + bin[1] * bin[1];
     }
   }
   for (uint32_t f = 0; f < half; f++)
@@ -237,15 +257,10 @@ remove_dc (Look *l)
     double *line = l->lines + (size_t) k * l->n;
 
     for (uint32_t f = 1; f <= l->dc; f++) {
-      double re, im;
-      uint32_t at = 0;
+      double bin[2];
 
-      bin_of (l, line, f, &re, &im);
-      for (uint32_t i = 0; i < l->n; i++) {
-        line[i] -= 2 * (re * l->turn[2 * at] - im * l->turn[2 * at + 1]) / l->n;
-        at += f;
-        at -= at >= l->n ? l->n : 0;
-      }
+      bin_of (l, line, f, bin);
+      add_wave (l, bin, f, -2.0 / l->n, 1, line);
     }
   }
 }
@@ -289,17 +304,9 @@ synthesize (const Look *l, const double *bins, int64_t first, uint32_t n_bins,
   memset (to, 0, 2 * (size_t) l->n * sizeof (*to));
   for (uint32_t k = 0; k < n_bins; k++) {
     int64_t f = first + (int64_t) k;
-    uint32_t step = (uint32_t) (f < 0 ? f + l->n : f), at = 0;
-    double re = bins[2 * k] / l->n, im = bins[2 * k + 1] / l->n;
 
-    for (uint32_t i = 0; i < l->n; i++) {
-      double c = l->turn[2 * at], s = l->turn[2 * at + 1];
-
-      to[2 * i] += re * c - im * s;
-      to[2 * i + 1] += re * s + im * c;
-      at += step;
-      at -= at >= l->n ? l->n : 0;
-    }
+    add_wave (
+        l, bins + 2 * k, (uint32_t) (f < 0 ? f + l->n : f), 1.0 / l->n, 2, to);
   }
 }
 
@@ -370,8 +377,7 @@ find_first_phase (Look *l, double *z, double *amplitude)
   memset (sum, 0, 2 * (size_t) n_bins * sizeof (*sum));
   for (uint32_t k = 0; k < l->n_lines; k++) {
     for (uint32_t f = 0; f < n_bins; f++)
-      bin_of (l, l->lines + (size_t) k * l->n, low + f, &bins[2 * f],
-          &bins[2 * f + 1]);
+      bin_of (l, l->lines + (size_t) k * l->n, low + f, &bins[2 * f]);
     add_turned (sum, bins, sum, n_bins);
   }
   synthesize (l, sum, low, n_bins, z);
