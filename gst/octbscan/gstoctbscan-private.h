@@ -19,9 +19,6 @@ GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
  * this size. */
 #define GST_OCT_BSCAN_SLAB_SIZE ((gsize) 8 << 20)
 
-/* Outputs, in the order in which they are pushed and preroll. */
-enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
-
 typedef struct _GstOctBscanMirrors GstOctBscanMirrors;
 typedef struct _GstOctBscanPlan GstOctBscanPlan;
 typedef struct _GstOctBscanQueue GstOctBscanQueue;
@@ -117,15 +114,12 @@ typedef struct {
 typedef struct {
   GstOctBscanEnface *enface;
   GstOctBscanLines mean_lines, last_lines;
-  GstBuffer *last_rows; /* (nullable): of last_lines */
-  /* (nullable): for images in the memory of a batch; of outputs that have one
-   * quantity always */
-  GstBufferPool *parts[N_OUTPUTS];
+  GstBuffer *last_rows;            /* (nullable): of last_lines */
+  GstBufferPool *parts[N_OUTPUTS]; /* for images in the memory of a batch */
 } GstOctBscanOutput;
 
 /* Of all threads, with the engine locked. */
 typedef struct {
-  gint width, height;            /* of the images */
   gdouble depth_step;            /* imk_octbscan_depth_step () */
   gdouble wavelengths[2];        /* nm; 0 when they are not known */
   guint n_full;                  /* B-scans that make an efficient copy */

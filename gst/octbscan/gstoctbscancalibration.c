@@ -6,7 +6,6 @@
 #include "files/gstimagingfile.h"
 #include "files/gstimagingformats.h"
 #include "gstimagingndarray.h"
-#include "gstoctbscantable.h"
 
 /* The file and the group that are being read, for messages. */
 typedef struct {

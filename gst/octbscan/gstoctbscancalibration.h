@@ -60,4 +60,10 @@ gboolean gst_oct_bscan_calibration_save (const gchar *from,
 
 void gst_oct_bscan_calibration_free (GstOctBscanCalibration *self);
 
+/* gstoctbscantable.c: changes the table @text, as spectrometers and
+ * spreadsheets write it, so that numbers and separators are left, with points:
+ * blanks comments and a header line, and changes decimal commas. Returns: lines
+ * with numbers */
+guint gst_oct_bscan_table_clean (gchar *text);
+
 G_END_DECLS

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A work item on the CPU, at once. */
-#include "gstoctbscancpu.h"
-
 #include "gstoctbscaninput.h"
+#include "gstoctbscanwork.h"
 
 static ImkStatus
 run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,

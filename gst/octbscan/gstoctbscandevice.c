@@ -86,14 +86,12 @@ slot_close (GstOctBscanDevice *self, Slot *slot, gboolean is_current)
 {
   gpointer events[] = {slot->uploaded, slot->computed, slot->done};
 
-  for (guint i = 0; i < G_N_ELEMENTS (events); i++)
-    if (is_current)
-      self->device->event_free (events[i]);
-  for (guint i = 0; i < N_PLANES; i++) {
-    if (is_current)
-      self->device->free_device (slot->places[i].block);
+  for (guint i = 0; i < G_N_ELEMENTS (events) && is_current; i++)
+    self->device->event_free (events[i]);
+  for (guint i = 0; i < N_PLANES && is_current; i++)
+    self->device->free_device (slot->places[i].block);
+  for (guint i = 0; i < N_PLANES; i++)
     g_free (slot->places[i].planes);
-  }
   if (is_current && slot->stream)
     self->device->stream_free (slot->stream);
   if (is_current && slot->reports)

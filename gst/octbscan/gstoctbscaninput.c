@@ -10,7 +10,6 @@
 #include "gstoctbscanplan.h"
 #include "gstoctbscanprocess.h"
 #include "gstoctbscanqueue.h"
-#include "gstoctbscansweep.h"
 
 static void
 restart_turns (GstOctBscan *self, const gchar *why)

@@ -54,6 +54,20 @@ void gst_oct_bscan_set_found (
 /* Runs requested actions on the B-scan @in. */
 void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 
+/* --- gstoctbscansweep.c */
+
+/* Returns: whether records are corrected */
+gboolean gst_oct_bscan_has_sweeps (const Settings *settings);
+
+/* @lines: of a B-scan */
+ImkStatus gst_oct_bscan_check_sweeps (
+    const Settings *settings, const ImkOctbscanConfig *lines, ImkError *error);
+
+/* Corrects the records of the next B-scan, in a copy where they belong to
+ * somebody else. */
+ImkStatus gst_oct_bscan_correct_sweeps (
+    GstOctBscan *self, GstBuffer **bscan, ImkError *error);
+
 /* --- gstoctbscaninput.c */
 
 void gst_oct_bscan_set_sink_functions (GstPad *sink);

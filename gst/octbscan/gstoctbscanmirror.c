@@ -5,7 +5,6 @@
 
 #include "gstoctbscaninput.h"
 #include "gstoctbscanplan.h"
-#include "gstoctbscantravel.h"
 
 /* Positions whose fringes differ by less are one. */
 #define SAME_POSITION 0.05

@@ -7,25 +7,27 @@
 GstFlowReturn
 gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
 {
-  GstOctBscanPadFormat f = {GST_OCT_BSCAN_PAD_IMAGE, self->shared.width,
-      self->shared.height, self->input.bscan.fps_n, self->input.bscan.fps_d};
-  guint n = 1;
+  const ImkOctbscanConfig *c = &self->open.config;
+  GstOctBscanPadFormat f = {.output = i,
+      .fps_n = self->input.bscan.fps_n,
+      .fps_d = self->input.bscan.fps_d};
+  guint32 width, height;
+  guint n = i == COMPLEX ? 1 : self->in_use.now->average_bscans;
 
   if (!pad)
     return GST_FLOW_NOT_LINKED;
   gst_oct_bscan_pad_use_host (pad, self->shared.host_images);
-  if (i != COMPLEX)
-    n = self->in_use.now->average_bscans;
+  imk_octbscan_size (c, &width, &height);
   if (i == COMPLEX) {
-    f.kind = GST_OCT_BSCAN_PAD_COMPLEX;
-    f.width = (gint) imk_octbscan_n_depths (&self->open.config);
-    f.height = (gint) self->open.config.height;
+    width = imk_octbscan_n_depths (c);
+    height = c->height;
   } else if (i == ENFACE) {
-    f.kind = GST_OCT_BSCAN_PAD_ENFACE;
-    f.width = (gint) imk_octbscan_n_ascans (&self->open.config);
-    f.height = (gint) self->in_use.now->bscans_per_volume;
-    n = n > G_MAXINT / (guint) f.height ? G_MAXINT : n * (guint) f.height;
+    width = imk_octbscan_n_ascans (c);
+    height = self->in_use.now->bscans_per_volume;
+    n = n > G_MAXINT / height ? G_MAXINT : n * height;
   }
+  f.width = (gint) width;
+  f.height = (gint) height;
   if (!gst_util_fraction_multiply (
           f.fps_n, f.fps_d, 1, (gint) n, &f.fps_n, &f.fps_d)) {
     f.fps_n = 0;

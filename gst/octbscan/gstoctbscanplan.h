@@ -16,7 +16,6 @@ struct _GstOctBscanPlan {
   ImkOctbscanConfig config;
   GstVideoInfo info; /* of a B-scan */
   GstOctBscanCalibration *calibration;
-  gdouble *background, *pattern, *curve, *window, *profile; /* (nullable) */
   gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* d2 and d3 of each camera */
 };
 

@@ -3,7 +3,6 @@
  */
 #include "gstoctbscanprocess.h"
 
-#include "gstoctbscancpu.h"
 #include "gstoctbscaninput.h"
 #include "gstoctbscanoutput.h"
 #include "gstoctbscanqueue.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscanqueue.h"
 
-#include "gstoctbscancpu.h"
 #include "gstoctbscanoutput.h"
 
 typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;

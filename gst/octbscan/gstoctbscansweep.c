@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records of a swept source, corrected before anything looks at them. */
-#include "gstoctbscansweep.h"
-
 #include "gstoctbscaninput.h"
 #include "gstoctbscanplan.h"
 

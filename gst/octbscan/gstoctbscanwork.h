@@ -7,7 +7,9 @@
 
 G_BEGIN_DECLS
 
-/* The settings and formats of a number of B-scans. Immutable. */
+/* The settings and formats of a number of B-scans. Immutable but for the count.
+ * g_atomic_rc_box would count as well, but the thread sanitizer does not see
+ * GLib count. */
 struct _GstOctBscanSnapshot {
   guint changes; /* n_changes of the settings in use */
   ImkOctbscanConfig config;
@@ -26,6 +28,7 @@ struct _GstOctBscanSnapshot {
   gboolean is_float[N_OUTPUTS]; /* an image is a tensor */
   GstVideoInfo info[N_OUTPUTS]; /* of an image */
   GstVideoInfo volume;          /* of the image of ENFACE */
+  gint count;                   /* atomic, of references; the last member */
 };
 
 /* What a kernel tells of a B-scan, see ImkOctbscanJob; 0 where it does not. */
@@ -113,5 +116,16 @@ void gst_oct_bscan_work_image (
 ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
     const GstOctBscanWork *work, guint k, const ImkImage *in, ImkImage *images,
     GstOctBscanReport *report, ImkLocation location, ImkImage *track);
+
+/* --- gstoctbscancpu.c */
+
+/* Makes the images of @work. Call with the engine locked. */
+ImkStatus gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
+
+/* Computes one B-scan of a lost device on the CPU. Call with the engine
+ * locked. */
+ImkStatus gst_oct_bscan_redo_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
 
 G_END_DECLS
