@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that
  * a NaN fails them. */
-#include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 
 #include <math.h>
 
 #include "core/limits.h"
-#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-lateral.h"
 
@@ -48,7 +47,6 @@ check_sizes (const ImkOctbscanConfig *c, ImkError *error)
   return IMK_OK;
 }
 
-/* Before memory is asked for that the system promises and does not have. */
 ImkStatus
 imk_octbscan_check_operators (const ImkOctbscanConfig *c, ImkError *error)
 {

@@ -3,6 +3,8 @@
  * B-scan is of the same one. */
 #pragma once
 
+#include <math.h>
+
 #include "octbscan/octbscan-level.h"
 
 /* The rows of a camera: @n, from @first on, @step apart. */
@@ -44,6 +46,23 @@ IMK_OCTBSCAN_INLINE uint32_t
 imk_octbscan_n_segments (const ImkOctbscanConfig *c, uint32_t n)
 {
   return c->pattern_segments < n / 2 ? c->pattern_segments : n / 2;
+}
+
+/* Of @n Z with these means, and the mean of |Z|^2; infinite for fewer than two,
+ * which are no segment. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_variance (double re, double im, double squares, uint32_t n)
+{
+  return n > 1 ? squares - re * re - im * im : INFINITY;
+}
+
+/* The en-face projection, once @sum takes @v in. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_project (ImkOctbscanProjection projection, double sum, double v)
+{
+  if (projection == IMK_OCTBSCAN_PROJECTION_MEAN)
+    return sum + v;
+  return v > sum ? v : sum;
 }
 
 IMK_OCTBSCAN_INLINE uint32_t

@@ -8,7 +8,6 @@
 #include "core/limits.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-chain.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-lateral.h"

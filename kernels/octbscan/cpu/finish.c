@@ -175,7 +175,7 @@ enface_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
   const ImkOctbscanFinish *s = w->self;
-  bool maximum = s->config.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+  const ImkOctbscanProjection projection = s->config.projection;
   uint32_t top = s->config.enface_top;
   uint32_t n = s->n_depths - top - s->config.enface_bottom;
 
@@ -184,8 +184,10 @@ enface_band (void *data, uint32_t first, uint32_t end)
     double sum = 0;
 
     for (uint32_t q = 0; q < n; q++)
-      sum = !maximum ? sum + v[q] : v[q] > sum ? v[q] : sum;
-    ((float *) w->job->enface->data)[i] = (float) (maximum ? sum : sum / n);
+      sum = imk_octbscan_project (projection, sum, v[q]);
+    if (projection == IMK_OCTBSCAN_PROJECTION_MEAN)
+      sum /= n;
+    ((float *) w->job->enface->data)[i] = (float) sum;
   }
 }
 

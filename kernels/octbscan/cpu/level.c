@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "octbscan/cpu/picture.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 
 /* Pixels without an A-scan are 0; they say nothing about the others.

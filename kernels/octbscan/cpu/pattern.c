@@ -37,10 +37,8 @@ segment (const ImkOctbscanLines *l, uint32_t i0, uint32_t i1, uint32_t n_depths,
   for (uint32_t d = 0; d < n_depths; d++) {
     mean[2 * d] /= n;
     mean[2 * d + 1] /= n;
-    variance[d] = squares[d] / n - mean[2 * d] * mean[2 * d] -
-                  mean[2 * d + 1] * mean[2 * d + 1];
-    if (n < 2)
-      variance[d] = INFINITY;
+    variance[d] =
+        imk_octbscan_variance (mean[2 * d], mean[2 * d + 1], squares[d] / n, n);
   }
 }
 

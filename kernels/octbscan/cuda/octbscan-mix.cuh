@@ -245,8 +245,8 @@ find_patterns (const __grid_constant__ Finish a)
     }
     re /= n_sound;
     im /= n_sound;
-    variance = squares / n_sound - re * re - im * im;
-    if (n_sound > 1 && variance < least) {
+    variance = imk_octbscan_variance (re, im, squares / n_sound, n_sound);
+    if (variance < least) {
       least = variance;
       pattern = make_float2 ((float) re, (float) im);
     }
@@ -637,7 +637,7 @@ project (const __grid_constant__ Finish a)
 {
   const Job &job = a.jobs[blockIdx.y];
   uint32_t ascan = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
-  bool maximum = a.config.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+  const ImkOctbscanProjection projection = a.config.projection;
   uint32_t n = a.n_depths - a.config.enface_top - a.config.enface_bottom;
   double sum = 0;
 
@@ -646,15 +646,17 @@ project (const __grid_constant__ Finish a)
   for (uint32_t q = threadIdx.x % 32; q < n; q += 32) {
     double v = intensity_at (a, blockIdx.y, ascan, a.config.enface_top + q);
 
-    sum = maximum ? fmax (sum, v) : sum + v;
+    sum = imk_octbscan_project (projection, sum, v);
   }
   for (int d = 16; d > 0; d /= 2) {
     double other = __shfl_xor_sync (0xffffffff, sum, d);
 
-    sum = maximum ? fmax (sum, other) : sum + other;
+    sum = imk_octbscan_project (projection, sum, other);
   }
+  if (projection == IMK_OCTBSCAN_PROJECTION_MEAN)
+    sum /= n;
   if (threadIdx.x % 32 == 0)
-    job.enface[ascan] = (float) (maximum ? sum : sum / n);
+    job.enface[ascan] = (float) sum;
 }
 
 /* ------------------------------------------------------------------------

@@ -11,7 +11,6 @@
 
 #include "imk/parallel.h"
 #include "core/limits.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/cpu/fft.h"

@@ -9,7 +9,6 @@
 #include "core/sample.h"
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "core/limits.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-rows.h"
 

@@ -8,7 +8,6 @@
 
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "core/limits.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 
