@@ -138,7 +138,8 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
       break;
     }
     gst_oct_bscan_follow_actions (self, bscan);
-    flow = gst_oct_bscan_process (self, bscan, n, self->input.frame, entered);
+    flow = gst_oct_bscan_process (self,
+        gst_oct_bscan_work_new (self, bscan, n, self->input.frame, entered));
     self->input.frame = frame;
   }
   return status == IMK_OK ? flow : gst_oct_bscan_post_error (self, &error);

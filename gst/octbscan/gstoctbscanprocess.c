@@ -280,8 +280,8 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 
 /* --- both ----------------------------------------------------------------- */
 
-static GstFlowReturn
-process (GstOctBscan *self, GstOctBscanWork *w)
+GstFlowReturn
+gst_oct_bscan_process (GstOctBscan *self, GstOctBscanWork *w)
 {
   ImkStatus status;
   ImkError error;
@@ -302,16 +302,9 @@ process (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 GstFlowReturn
-gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, guint n, guint64 frame,
-    GstClockTime entered)
-{
-  return process (self, gst_oct_bscan_work_new (self, in, n, frame, entered));
-}
-
-GstFlowReturn
 gst_oct_bscan_show_mean (GstOctBscan *self)
 {
   GstOctBscanWork *w = gst_oct_bscan_work_of_mean (self);
 
-  return w ? process (self, w) : GST_FLOW_OK;
+  return w ? gst_oct_bscan_process (self, w) : GST_FLOW_OK;
 }

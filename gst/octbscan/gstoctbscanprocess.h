@@ -7,10 +7,8 @@
 
 G_BEGIN_DECLS
 
-/* Processes the @n B-scans of @in (transfer full); @frame: number of the buffer
- * with the first line; @entered: arrival of the last line. */
-GstFlowReturn gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, guint n,
-    guint64 frame, GstClockTime entered);
+/* @work: (transfer full) */
+GstFlowReturn gst_oct_bscan_process (GstOctBscan *self, GstOctBscanWork *work);
 
 /* Pushes the images of an incomplete mean, if there is one. */
 GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);

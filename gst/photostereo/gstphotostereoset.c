@@ -120,7 +120,6 @@ say_next_light (GstPhotoStereo *self)
   gst_photo_stereo_leave_device (self, on_cuda);
 }
 
-/* After a picture: the set is complete, or it is time for a look. */
 GstFlowReturn
 gst_photo_stereo_check_set (GstPhotoStereo *self)
 {

@@ -96,8 +96,6 @@ imk_photostereo_make_lamps (const ImkPhotostereoConfig *c, ImkError *error)
   return lamps;
 }
 
-/* The light vector at a point of the plane, in float64; for what is not solved
- * but foretold. */
 void
 imk_photostereo_light_vector (const ImkPhotostereoPlan *plan,
     const ImkPhotostereoLamp *lamp, double x, double y, double vector[3])

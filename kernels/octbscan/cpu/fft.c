@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpu.h"
+
 /* Rows at distances of a power of two would share one set of the cache. */
 enum { PADDING = 16, N_LANES = IMK_OCTBSCAN_N_LANES };
 
@@ -20,6 +22,18 @@ struct ImkOctbscanFft {
   ImkFft *narrow, *wide, *depths; /* of N, G and P */
   size_t line, n_lanes, pitch;    /* floats */
 };
+
+ImkStatus
+imk_octbscan_choose_loops (const ImkOctbscanLoops **loops, ImkError *error)
+{
+  static const void *const tables[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_octbscan);
+  const void *table = NULL;
+  ImkStatus status = imk_cpu_choose (tables, &table, error);
+
+  *loops = table;
+  return status;
+}
 
 /* ------------------------------------------------------------------------
  * From spectra to lanes. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The fixed pattern: the mean of the segment of rows with the least variance,
  * depth by depth. */
-#include "octbscan/cpu/pattern.h"
+#include "octbscan/cpu/finish.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "imk/parallel.h"
-#include "octbscan/cpu/finish.h"
 #include "octbscan/octbscan-rows.h"
 
 enum { DEPTHS = IMK_OCTBSCAN_PATTERN_DEPTHS };

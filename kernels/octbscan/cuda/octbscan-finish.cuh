@@ -162,13 +162,18 @@ writer_of (const Plane &image, bool db, const float4 &ends)
           db ? ends.x : ends.z, db ? ends.y : ends.w, image.type)};
 }
 
-/* A store of four where the rows of the image allow it. */
-template <typename Sample, typename Four>
+/* @n up to 4 pixels of a row from @x on: a store of four where the rows of the
+ * image allow it. @at: gives the sample of a value */
+template <typename Sample, typename Four, typename At>
 static __device__ void
-store_four (uint8_t *row, uint32_t x, uint32_t n, const Sample samples[4])
+store_four (const Plane &image, uint32_t x, uint32_t y, uint32_t n,
+    const float values[4], const At &at)
 {
-  Sample *to = (Sample *) row + x;
+  Sample *to = image.row<Sample> (y) + x;
+  Sample samples[4];
 
+  for (int i = 0; i < 4; i++)
+    samples[i] = (Sample) at (values[i]);
   if (n == 4 && (uintptr_t) to % sizeof (Four) == 0) {
     Four four;
 
@@ -180,31 +185,23 @@ store_four (uint8_t *row, uint32_t x, uint32_t n, const Sample samples[4])
     to[i] = samples[i];
 }
 
-/* @n up to 4 pixels of row @y from @x on. */
 static __device__ void
 write_four (const Writer &w, uint32_t x, uint32_t y, uint32_t n,
     const float intensities[4])
 {
-  uint8_t *row = w.image.row<uint8_t> (y);
+  const auto level = [&w] (
+                         float v) { return imk_octbscan_level (w.levels, v); };
   float v[4];
 
   for (int i = 0; i < 4; i++)
     v[i] = w.db ? imk_octbscan_db (intensities[i]) : intensities[i];
-  if (w.image.type == IMK_TYPE_U8) {
-    uint8_t levels[4];
-
-    for (int i = 0; i < 4; i++)
-      levels[i] = (uint8_t) imk_octbscan_level (w.levels, v[i]);
-    store_four<uint8_t, uint32_t> (row, x, n, levels);
-  } else if (w.image.type == IMK_TYPE_U16) {
-    uint16_t levels[4];
-
-    for (int i = 0; i < 4; i++)
-      levels[i] = (uint16_t) imk_octbscan_level (w.levels, v[i]);
-    store_four<uint16_t, uint2> (row, x, n, levels);
-  } else {
-    store_four<float, float4> (row, x, n, v);
-  }
+  if (w.image.type == IMK_TYPE_U8)
+    store_four<uint8_t, uint32_t> (w.image, x, y, n, v, level);
+  else if (w.image.type == IMK_TYPE_U16)
+    store_four<uint16_t, uint2> (w.image, x, y, n, v, level);
+  else
+    store_four<float, float4> (
+        w.image, x, y, n, v, [] (float value) { return value; });
 }
 
 typedef float Tile[TILE][TILE + 1]; /* by A-scan and depth */

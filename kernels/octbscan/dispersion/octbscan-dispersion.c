@@ -14,7 +14,7 @@
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/cpu/fft.h"
-#include "octbscan/cpu/pattern.h"
+#include "octbscan/cpu/finish.h"
 #include "core/pool.h"
 #include "octbscan/octbscan-rows.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 
 enum { PASSES = 2, LEAST_SAMPLES = 4 };
 
@@ -70,26 +71,21 @@ check_window (const ImkOctbscanSweepConfig *c, ImkError *error)
 static ImkStatus
 check_config (const ImkOctbscanSweepConfig *c, ImkError *error)
 {
-  if (c->width < 2 || c->width > IMK_OCTBSCAN_MAX_WIDTH || c->height < 1 ||
-      c->height > IMK_OCTBSCAN_MAX_HEIGHT)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "%u records of %u samples cannot be corrected; there can be 1 to %u "
-        "records of 2 to %u samples.",
-        c->height, c->width, IMK_OCTBSCAN_MAX_HEIGHT, IMK_OCTBSCAN_MAX_WIDTH);
-  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16 &&
-      c->type != IMK_TYPE_I16 && c->type != IMK_TYPE_F32)
+  const ImkLimits limits[] = {
+      {"The number of samples a record", c->width, 2, IMK_OCTBSCAN_MAX_WIDTH},
+      {"The number of records a B-scan", c->height, 1, IMK_OCTBSCAN_MAX_HEIGHT},
+      {"cameras", c->n_cameras, 1, IMK_OCTBSCAN_MAX_CAMERAS},
+      {"sweeps", c->sweeps, 0, IMK_OCTBSCAN_SWEEPS_ALTERNATING_BACK},
+      {NULL},
+  };
+  ImkStatus status = imk_limits_check (limits, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (c->type > IMK_TYPE_F32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Samples of type %s cannot be corrected; convert them to i16 or f32.",
         imk_type_name (c->type));
-  if (c->n_cameras < 1 || c->n_cameras > IMK_OCTBSCAN_MAX_CAMERAS)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "cameras is %u; there can be 1 to %u.", c->n_cameras,
-        IMK_OCTBSCAN_MAX_CAMERAS);
-  if ((uint32_t) c->sweeps > IMK_OCTBSCAN_SWEEPS_ALTERNATING_BACK)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "sweeps is %u, which is none of forward, alternating and "
-        "alternating-back.",
-        (unsigned) c->sweeps);
   return c->jitter_reach > 0 ? check_window (c, error) : IMK_OK;
 }
 
