@@ -32,9 +32,8 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
   return status;
 }
 
-ImkStatus
-gst_oct_bscan_run_on_cpu (
-    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
+static ImkStatus
+run (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
   GstImagingFrame from, out[N_OUTPUTS];
   gboolean mapped[N_OUTPUTS] = {FALSE};
@@ -68,13 +67,11 @@ gst_oct_bscan_run_on_cpu (
 }
 
 ImkStatus
-gst_oct_bscan_redo_on_cpu (
+gst_oct_bscan_run_on_cpu (
     GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
-  ImkStatus status;
+  ImkStatus status = run (self, w, error);
 
-  gst_oct_bscan_work_renew (w);
-  status = gst_oct_bscan_run_on_cpu (self, w, error);
   if (status == IMK_OK || !gst_oct_bscan_work_is_lost (self, w, status))
     return status;
   GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error->message);

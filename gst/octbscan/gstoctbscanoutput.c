@@ -194,14 +194,14 @@ count_bad (GstOctBscan *self, const GstOctBscanWork *w)
 }
 
 void
-gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
+gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w)
 {
-  if (!lost) {
+  if (!w->lost) {
     gst_oct_bscan_note_ends (self, w);
     count_bad (self, w);
   }
   for (guint k = 0; k < w->n; k++)
-    if (lost)
+    if (w->lost)
       gst_imaging_engine_count_lost (self->base.engine);
     else
       gst_imaging_engine_count_frame (self->base.engine, w->entered);

@@ -37,8 +37,7 @@ GstFlowReturn gst_oct_bscan_push_images (
     GstOctBscan *self, GstOctBscanWork *work);
 
 /* Counts @work in the statistics. One thread at a time. */
-void gst_oct_bscan_count (
-    GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
+void gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *work);
 
 /* --- gstoctbscanlines.c */
 

@@ -35,15 +35,11 @@ process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
   flow = gst_oct_bscan_prepare_outputs (self, w);
   if (flow == GST_FLOW_OK)
     status = gst_oct_bscan_run_on_cpu (self, w, &error);
-  if (status != IMK_OK && gst_oct_bscan_work_is_lost (self, w, status)) {
-    GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
-    gst_oct_bscan_count (self, w, TRUE);
-    w->lost = TRUE;
-  } else if (status != IMK_OK) {
+  if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->base.engine, status, &error);
     flow = GST_FLOW_ERROR;
   } else if (flow == GST_FLOW_OK && w->in) {
-    gst_oct_bscan_count (self, w, FALSE);
+    gst_oct_bscan_count (self, w);
   }
   g_mutex_unlock (&self->engine_lock);
   if (flow == GST_FLOW_OK && !w->lost)
@@ -203,29 +199,37 @@ prepare_for_device (
 }
 
 gboolean
+gst_oct_bscan_fall_back (GstOctBscan *self, const GstOctBscanWork *w,
+    ImkStatus status, const ImkError *why)
+{
+  GstImagingEngine *engine = self->base.engine;
+  ImkError error = *why;
+
+  if (gst_imaging_engine_can_fall_back (engine, status))
+    status = gst_imaging_engine_fall_back (engine, &error);
+  if (status != IMK_OK) {
+    gst_imaging_engine_post_error (engine, status, &error);
+    return FALSE;
+  }
+  gst_imaging_engine_post_fall_back (
+      engine, why, w && gst_oct_bscan_work_is_lost (self, w, IMK_ERROR_DEVICE));
+  return TRUE;
+}
+
+gboolean
 gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
     ImkStatus status, const ImkError *why)
 {
-  ImkError error = *why;
-  gboolean can, done;
+  gboolean ok;
 
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->engine_lock);
-  done = !gst_imaging_engine_is_on_cuda (self->base.engine); /* by the queue */
-  can = done || gst_imaging_engine_can_fall_back (self->base.engine, status);
-  if (done) {
-    status = IMK_OK;
-  } else if (can) {
-    status = gst_imaging_engine_fall_back (self->base.engine, &error);
-    gst_imaging_engine_post_fall_back (self->base.engine, why,
-        w && status == IMK_OK &&
-            gst_oct_bscan_work_is_lost (self, w, IMK_ERROR_DEVICE));
-  }
-  if (!can || status != IMK_OK)
-    gst_imaging_engine_post_error (self->base.engine, status, &error);
+  /* the queue may have left it */
+  ok = !gst_imaging_engine_is_on_cuda (self->base.engine) ||
+       gst_oct_bscan_fall_back (self, w, status, why);
   g_mutex_unlock (&self->engine_lock);
-  return can && status == IMK_OK;
+  return ok;
 }
 
 /* The device fails before it has any work; its earlier work has been output. */

@@ -2,6 +2,7 @@
 #include "gstoctbscanqueue.h"
 
 #include "gstoctbscanoutput.h"
+#include "gstoctbscanprocess.h"
 
 typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;
 
@@ -201,8 +202,10 @@ run_on_cpu (GstOctBscanQueue *self, Batch *b, ImkError *error)
   ImkStatus status = IMK_OK;
 
   g_mutex_lock (&self->element->engine_lock);
-  for (guint i = 0; i < b->n && status == IMK_OK; i++)
-    status = gst_oct_bscan_redo_on_cpu (self->element, b->works[i], error);
+  for (guint i = 0; i < b->n && status == IMK_OK; i++) {
+    gst_oct_bscan_work_renew (b->works[i]);
+    status = gst_oct_bscan_run_on_cpu (self->element, b->works[i], error);
+  }
   g_mutex_unlock (&self->element->engine_lock);
   return status;
 }
@@ -356,7 +359,7 @@ push_images_of_batch (GstOctBscanQueue *self, Batch *b)
    * allocates page-locked memory for more images */
   for (guint i = 0; i < b->n; i++)
     if (b->works[i]->lost || b->works[i]->in)
-      gst_oct_bscan_count (self->element, b->works[i], b->works[i]->lost);
+      gst_oct_bscan_count (self->element, b->works[i]);
   for (guint i = 0; i < b->n && flow == GST_FLOW_OK; i++)
     if (!b->works[i]->lost)
       flow = gst_oct_bscan_push_images (self->element, b->works[i]);
@@ -425,39 +428,19 @@ static void add_member (GstOctBscanQueue *self, GstOctBscanDevice *device);
 static void
 recover (GstOctBscanQueue *self)
 {
-  GstImagingEngine *engine = self->element->base.engine;
-  ImkStatus status = self->why;
-  ImkError error = self->error;
-  gboolean can = FALSE;
+  gboolean ok;
 
   self->recovering = TRUE;
   g_mutex_unlock (&self->lock);
   g_mutex_lock (&self->element->engine_lock);
-  if (gst_imaging_engine_can_fall_back (engine, status)) {
-    status = gst_imaging_engine_fall_back (engine, &error);
-    can = status == IMK_OK;
-    if (can)
-      gst_imaging_engine_post_fall_back (engine, &self->error, FALSE);
-  }
-  if (!can)
-    gst_imaging_engine_post_error (engine, status, &error);
+  ok = gst_oct_bscan_fall_back (self->element, NULL, self->why, &self->error);
   g_mutex_unlock (&self->element->engine_lock);
   g_mutex_lock (&self->lock);
   self->recovering = FALSE;
-  if (!can)
+  if (!ok)
     drop_all (self);
   else if (!self->quit)
     add_member (self, NULL);
-}
-
-static void
-post_lost (GstOctBscanQueue *self, const Member *m, const ImkError *why)
-{
-  GST_ELEMENT_WARNING (self->element, LIBRARY, FAILED,
-      ("CUDA device %d cannot be used any more, the others go on; no B-scan in "
-       "host memory is lost. %s",
-          gst_oct_bscan_device_id (m->device), why->message),
-      (NULL));
 }
 
 /* Returns: whether another device could do better. Errors of a frame would be
@@ -493,7 +476,11 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
     ImkError why = self->error;
 
     g_mutex_unlock (&self->lock);
-    post_lost (self, m, &why);
+    GST_ELEMENT_WARNING (self->element, LIBRARY, FAILED,
+        ("CUDA device %d cannot be used any more, the others go on; no B-scan "
+         "in host memory is lost. %s",
+            gst_oct_bscan_device_id (m->device), why.message),
+        (NULL));
     g_mutex_lock (&self->lock);
   }
 }

@@ -119,13 +119,9 @@ ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
 
 /* --- gstoctbscancpu.c */
 
-/* Makes the images of @work. Call with the engine locked. */
+/* Makes the images of @work, unless its samples are lost with a device. Call
+ * with the engine locked. */
 ImkStatus gst_oct_bscan_run_on_cpu (
-    GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
-
-/* Computes one B-scan of a lost device on the CPU. Call with the engine
- * locked. */
-ImkStatus gst_oct_bscan_redo_on_cpu (
     GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
 
 G_END_DECLS

@@ -94,15 +94,9 @@ typedef enum Solver {
 static Solver
 solver_of (const ImkPhotostereoParams *p)
 {
-  switch (p->robust) {
-  case IMK_PHOTOSTEREO_ROBUST_NONE:
-    return SOLVER_ALL;
-  case IMK_PHOTOSTEREO_ROBUST_HUBER:
-    return SOLVER_HUBER;
-  case IMK_PHOTOSTEREO_ROBUST_THRESHOLDS:
-    break;
-  }
-  return p->readmit ? SOLVER_READMIT : SOLVER_DROP;
+  if (p->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS)
+    return p->readmit ? SOLVER_READMIT : SOLVER_DROP;
+  return p->robust == IMK_PHOTOSTEREO_ROBUST_HUBER ? SOLVER_HUBER : SOLVER_ALL;
 }
 
 /* ------------------------------------------------------------------------
