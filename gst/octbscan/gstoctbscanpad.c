@@ -154,15 +154,6 @@ decide_pool (GstOctBscanPad *self, GstImagingEngine *engine,
   return pool;
 }
 
-/* Whether images may be in device memory first and in host memory later. */
-static gboolean
-may_turn_to_host (const GstOctBscanPad *self, GstImagingEngine *engine)
-{
-  return !self->use_host && gst_imaging_engine_is_on_cuda (engine) &&
-         !gst_imaging_context_info (gst_imaging_engine_context (engine))
-              ->integrated;
-}
-
 /* Memory of tensors and en-face images is not shared with downstream. */
 static gboolean
 has_pool (const GstOctBscanPad *self)
@@ -187,7 +178,10 @@ decide_allocation (GstOctBscanPad *self, GstImagingEngine *engine, GMutex *lock)
   g_mutex_lock (lock);
   self->pool = decide_pool (self, engine, query,
       self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE);
-  if (self->pool && may_turn_to_host (self, engine))
+  /* images may be in device memory first and in host memory later */
+  if (self->pool && !self->use_host && gst_imaging_engine_is_on_cuda (engine) &&
+      !gst_imaging_context_info (gst_imaging_engine_context (engine))
+           ->integrated)
     self->host = decide_pool (self, engine, query, GST_IMAGING_MEMORY_PINNED);
   gst_query_unref (query);
   return self->pool ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;

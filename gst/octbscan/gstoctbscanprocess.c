@@ -232,18 +232,6 @@ gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
   return ok;
 }
 
-/* The device fails before it has any work; its earlier work has been output. */
-static GstFlowReturn
-process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
-    const ImkError *why)
-{
-  gst_oct_bscan_work_clear_outputs (w);
-  if (gst_oct_bscan_leave_device (self, w, status, why))
-    return process_on_cpu (self, w);
-  gst_oct_bscan_work_free (w);
-  return GST_FLOW_ERROR;
-}
-
 /* Call with the engine locked; it is unlocked. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
@@ -261,8 +249,12 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   }
   status = prepare_for_device (self, w, &flow, &error);
   g_mutex_unlock (&self->engine_lock);
-  if (status != IMK_OK)
-    return process_without_device (self, w, status, &error);
+  if (status != IMK_OK) { /* before it has any work; the earlier is output */
+    gst_oct_bscan_work_clear_outputs (w);
+    if (gst_oct_bscan_leave_device (self, w, status, &error))
+      return process_on_cpu (self, w);
+    flow = GST_FLOW_ERROR;
+  }
   /* the next B-scan needs the ends that are found in this one */
   is_settling &= w->has_images && (w->out[SRC] || w->out[LINEAR]);
   if (flow == GST_FLOW_OK) {

@@ -443,21 +443,16 @@ recover (GstOctBscanQueue *self)
     add_member (self, NULL);
 }
 
-/* Returns: whether another device could do better. Errors of a frame would be
- * the same on any device. */
-static gboolean
-is_of_device (ImkStatus status)
-{
-  return status == IMK_ERROR_DEVICE || status == IMK_ERROR_MEMORY ||
-         status == IMK_ERROR_UNAVAILABLE;
-}
-
 static void
 fail (GstOctBscanQueue *self, Member *m, Batch *b)
 {
   gboolean is_first = !m->lost;
+  gboolean is_of_device = b->status == IMK_ERROR_DEVICE ||
+                          b->status == IMK_ERROR_MEMORY ||
+                          b->status == IMK_ERROR_UNAVAILABLE;
 
-  if (!m->device || !is_of_device (b->status)) {
+  /* errors of a frame would be the same on any device */
+  if (!m->device || !is_of_device) {
     stop_flow (self, GST_FLOW_ERROR);
     g_mutex_unlock (&self->lock);
     gst_oct_bscan_post_error (self->element, &b->error);

@@ -22,17 +22,6 @@ gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot)
   g_free (snapshot);
 }
 
-/* Call with the object locked. */
-static gboolean
-are_current (const GstOctBscan *self, const GstOctBscanSnapshot *snapshot)
-{
-  return snapshot && snapshot->changes == self->in_use.n_changes &&
-         snapshot->auto_serial == self->range.serial &&
-         snapshot->config.history == self->input.history &&
-         snapshot->pads_serial ==
-             gst_imaging_src_pads_serial (self->base.outputs);
-}
-
 static void
 take_formats (GstOctBscanSnapshot *snapshot)
 {
@@ -106,10 +95,15 @@ snapshot_new (GstOctBscan *self)
 GstOctBscanSnapshot *
 gst_oct_bscan_get_snapshot (GstOctBscan *self)
 {
+  const GstOctBscanSnapshot *last = self->shared.snapshot;
   gboolean is_current;
 
   GST_OBJECT_LOCK (self);
-  is_current = are_current (self, self->shared.snapshot);
+  is_current =
+      last && last->changes == self->in_use.n_changes &&
+      last->auto_serial == self->range.serial &&
+      last->config.history == self->input.history &&
+      last->pads_serial == gst_imaging_src_pads_serial (self->base.outputs);
   GST_OBJECT_UNLOCK (self);
   if (!is_current) {
     gst_oct_bscan_forget_snapshot (self);

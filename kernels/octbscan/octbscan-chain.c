@@ -49,14 +49,6 @@ kernel_for (double oversampling)
   return (Kernel){width, M_PI * width * (1 - 0.5 / oversampling)};
 }
 
-static double
-kernel_at (const Kernel *k, double x)
-{
-  double r = 2 * x / k->width, inside = 1 - r * r;
-
-  return inside < 0 ? 0 : bessel_i0 (k->beta * sqrt (inside));
-}
-
 /* Its Fourier transform at @frequency, in cycles a grid point; inside the band
  * limit the root is real. */
 static double
@@ -75,8 +67,11 @@ kernel_taps (const Kernel *k, double x)
 
   while (
       taps.first + (double) taps.n <= x + k->width / 2 && taps.n < MAX_TAPS) {
-    taps.weights[taps.n] = kernel_at (k, x - (taps.first + (double) taps.n));
-    taps.n++;
+    double r = 2 * (x - (taps.first + (double) taps.n)) / k->width;
+    double inside = 1 - r * r;
+
+    taps.weights[taps.n++] =
+        inside < 0 ? 0 : bessel_i0 (k->beta * sqrt (inside));
   }
   return taps;
 }

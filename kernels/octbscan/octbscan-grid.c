@@ -353,15 +353,6 @@ imk_octbscan_grid_check_range (const ImkOctbscanConfig *c, ImkError *error)
   return IMK_OK;
 }
 
-/* What the map has at a share of the way between the two ends. */
-static double
-target (const ImkOctbscanCamera *cam, const double ends[2], double along)
-{
-  double k = ends[0] + along * (ends[1] - ends[0]);
-
-  return is_of_wavenumbers (cam) ? k : 1 / k;
-}
-
 /* Between the pixels the values are taken to be linear: wavelengths of a
  * grating are, to 1e-4 pixel. A polynomial is known there, and nearly linear,
  * so that each round finds thousands of times better. */
@@ -411,7 +402,9 @@ search_positions (const ImkOctbscanConfig *c, uint32_t camera,
     values[i] = value_at (c, cam, i);
   ends_of (c, camera, ends);
   for (uint32_t i = 0; i < c->upsample; i++) {
-    double t = target (cam, ends, (double) i / (c->upsample - 1));
+    double along = (double) i / (c->upsample - 1);
+    double k = ends[0] + along * (ends[1] - ends[0]);
+    double t = is_of_wavenumbers (cam) ? k : 1 / k; /* as the map has it */
 
     positions[i] =
         position_between (c, cam, values, neighbour_of (values, n, t), t);

@@ -59,15 +59,6 @@ imk_photostereo_config_init_sized (ImkPhotostereoConfig *config, size_t size)
 /* ------------------------------------------------------------------------
  * The object. */
 
-static void
-forget_call (ImkPhotostereoPlan *plan)
-{
-  plan->table = plan->dark = plan->white = NULL;
-  plan->mask = NULL;
-  plan->lamps = NULL;
-  plan->devices = NULL;
-}
-
 static ImkStatus
 create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
 {
@@ -98,7 +89,10 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = s->backend->create (&s->plan, &s->params, &s->state, error);
   imk_photostereo_frames_clear (&frames);
-  forget_call (&s->plan);
+  s->plan.table = s->plan.dark = s->plan.white = NULL;
+  s->plan.mask = NULL;
+  s->plan.lamps = NULL;
+  s->plan.devices = NULL;
   return status;
 }
 

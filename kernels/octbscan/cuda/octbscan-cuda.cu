@@ -18,15 +18,6 @@ struct Cuda {
   cudaEvent_t done;
 };
 
-static ImkStatus
-run_strategy (
-    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
-{
-  return a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
-             ? transforms_run (s->transforms, a, stream, error)
-             : operator_run (s->op, a, stream, error);
-}
-
 /* Work on this object may still run on another stream, and uses the same
  * memory. */
 static ImkStatus
@@ -49,7 +40,9 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   if (status == IMK_OK)
     status = launch_means (a, on, error);
   if (status == IMK_OK)
-    status = run_strategy (s, a, on, error);
+    status = a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
+                 ? transforms_run (s->transforms, a, on, error)
+                 : operator_run (s->op, a, on, error);
   if (status == IMK_OK)
     status = launch_finish (a, jobs, on, error);
   if (status == IMK_OK)
