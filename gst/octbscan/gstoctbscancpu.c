@@ -17,13 +17,13 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     for (guint i = 0; i < N_OUTPUTS; i++)
       if (w->out[i]) {
         images[i] = out[i].planes[0];
-        gst_oct_bscan_advance (
-            &images[i], k * gst_oct_bscan_pad_step (&w->snapshot->info[i]));
+        images[i].data = (guint8 *) images[i].data +
+                         k * gst_oct_bscan_pad_step (&w->snapshot->info[i]);
         gst_oct_bscan_work_image (w, i, &images[i]);
       }
     if (from) {
       in = *from;
-      gst_oct_bscan_advance (&in, k * gst_oct_bscan_work_in_step (self));
+      in.data = (guint8 *) in.data + k * gst_oct_bscan_work_in_step (self);
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images,
         &w->reports[k], IMK_LOCATION_HOST, &track);

@@ -153,9 +153,8 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
   if (is_current) {
     self->device->stream_free (self->upload);
     self->device->stream_free (self->download);
-  }
-  if (is_current)
     gst_imaging_context_pop (self->context);
+  }
   g_free (self->slots);
   g_object_unref (self->context);
   g_mutex_clear (&self->lock);
@@ -378,24 +377,20 @@ copy_blocks (GstOctBscanDevice *self, Slot *slot, guint kind, gpointer stream,
 
   for (guint i = 0; i < slot->n && status == IMK_OK; i += n) {
     const Plane *plane = &p->planes[i];
-    guint8 *block;
+    gboolean has_many = plane->n > 1;
+    const GstVideoInfo *info =
+        kind == IN ? gst_imaging_engine_info (self->element->base.engine)
+                   : &slot->works[i]->snapshot->info[kind];
 
     n = 1;
     if (!plane->is_mapped || !plane->is_block)
       continue;
-    block = p->block + plane->at * p->pitch;
-    if (plane->n > 1) {
-      const GstVideoInfo *info =
-          kind == IN ? gst_imaging_engine_info (self->element->base.engine)
-                     : &slot->works[i]->snapshot->info[kind];
-
-      status = copy_rows (self, kind, block, p->pitch, plane->map.data,
-          plane->step, info->size, plane->n, stream, error);
-    } else {
+    if (!has_many)
       n = count_run (slot, p, i);
-      status = copy_rows (self, kind, block, p->pitch, plane->map.data,
-          p->pitch, plane->map.size, n, stream, error);
-    }
+    status = copy_rows (self, kind, p->block + plane->at * p->pitch, p->pitch,
+        plane->map.data, has_many ? plane->step : p->pitch,
+        has_many ? info->size : plane->map.size, has_many ? plane->n : n,
+        stream, error);
   }
   return status;
 }
@@ -469,7 +464,8 @@ set_job (GstOctBscanDevice *self, Slot *slot, guint i, guint k)
     if (!buffer_of (slot, kind, i))
       continue;
     images[kind] = slot->places[kind].planes[i].image;
-    gst_oct_bscan_advance (&images[kind], k * slot->places[kind].pitch);
+    images[kind].data =
+        (guint8 *) images[kind].data + k * slot->places[kind].pitch;
     if (kind != IN)
       gst_oct_bscan_work_image (w, kind, &images[kind]);
   }
@@ -486,13 +482,13 @@ static ImkStatus
 follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
     gpointer second, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
-  if (first != second)
-    status = self->device->event_record (event, first, error);
-  if (first != second && status == IMK_OK)
-    status = self->device->event_wait (event, second, error);
-  return status;
+  if (first == second)
+    return IMK_OK;
+  status = self->device->event_record (event, first, error);
+  return status == IMK_OK ? self->device->event_wait (event, second, error)
+                          : status;
 }
 
 static ImkStatus

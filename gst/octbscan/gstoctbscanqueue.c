@@ -366,26 +366,17 @@ push_images_of_batch (GstOctBscanQueue *self, Batch *b)
   return flow;
 }
 
-/* Returns: (nullable): the batch that can be pushed now */
-static Batch *
-next_finished (GstOctBscanQueue *self)
-{
-  Batch *b = g_queue_peek_head (&self->order);
-
-  return b && b->state == DONE ? b : NULL;
-}
-
 /* Pushes finished batches up to the first unfinished one. Only one thread does
  * so at a time. Call with the lock held. */
 static void
 push_finished_batches (GstOctBscanQueue *self)
 {
-  Batch *b;
+  Batch *b = g_queue_peek_head (&self->order);
 
-  if (self->pushing || !next_finished (self))
+  if (self->pushing || !b || b->state != DONE)
     return;
   self->pushing = TRUE;
-  while ((b = next_finished (self))) {
+  while ((b = g_queue_peek_head (&self->order)) && b->state == DONE) {
     gboolean wanted = !self->flushing && self->flow == GST_FLOW_OK;
     GstFlowReturn flow = GST_FLOW_OK;
     guint n_bscans;
@@ -398,8 +389,7 @@ push_finished_batches (GstOctBscanQueue *self)
     batch_free (b);
     g_mutex_lock (&self->lock);
     self->n_taken -= n_bscans;
-    if (flow != GST_FLOW_OK)
-      stop_flow (self, flow);
+    stop_flow (self, flow);
     g_cond_broadcast (&self->changed);
   }
   self->pushing = FALSE;

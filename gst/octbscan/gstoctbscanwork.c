@@ -153,12 +153,6 @@ gst_oct_bscan_work_is_lost (
 }
 
 void
-gst_oct_bscan_advance (ImkImage *image, gsize bytes)
-{
-  image->data = (guint8 *) image->data + bytes;
-}
-
-void
 gst_oct_bscan_work_image (
     const GstOctBscanWork *w, guint output, ImkImage *plane)
 {

@@ -103,9 +103,6 @@ void gst_oct_bscan_work_renew (GstOctBscanWork *work);
 gboolean gst_oct_bscan_work_is_lost (
     GstOctBscan *self, const GstOctBscanWork *work, ImkStatus status);
 
-/* Moves @image to the next of its B-scans, @bytes further. */
-void gst_oct_bscan_advance (ImkImage *image, gsize bytes);
-
 /* Makes of the mapped bytes of @output the image that kernels take. */
 void gst_oct_bscan_work_image (
     const GstOctBscanWork *work, guint output, ImkImage *plane);

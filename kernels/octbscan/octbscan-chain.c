@@ -276,13 +276,6 @@ fill_factors (const ImkOctbscanConfig *c, ImkOctbscanChain *s, const Plan *p,
 /* ------------------------------------------------------------------------
  * The band of a camera. */
 
-static Taps
-spread_taps (const Plan *p, uint32_t i)
-{
-  return p->spreads ? kernel_taps (&p->spread, i * p->per_sample)
-                    : (Taps){(int32_t) i, 1, {1}};
-}
-
 struct ImkOctbscanTuner {
   double axis[2];    /* u of the first and the last wavenumber */
   uint32_t n;        /* wavenumbers */
@@ -419,7 +412,8 @@ fill_tuner (const ImkOctbscanConfig *c, uint32_t camera, const Plan *p,
     t->im[i] = re * sin (turn) + im * cos (turn);
     t->in[i] = interpolation_taps (c->interpolation, &p->interpolate,
         positions[i] * ((double) s->n_samples / s->width));
-    t->out[i] = spread_taps (p, i);
+    t->out[i] = p->spreads ? kernel_taps (&p->spread, i * p->per_sample)
+                           : (Taps){(int32_t) i, 1, {1}};
   }
   free (positions);
   return status;

@@ -260,8 +260,10 @@ wavenumber_at (
   return is_of_wavenumbers (cam) ? value : 1 / value;
 }
 
-double
-imk_octbscan_grid_unit (const ImkOctbscanConfig *c, uint32_t camera)
+/* Returns: um in the unit of the wavelengths of a checked camera; 0 without
+ * wavelengths, or with wavelengths of no known unit */
+static double
+unit_of (const ImkOctbscanConfig *c, uint32_t camera)
 {
   const ImkOctbscanCamera *cam = &c->cameras[camera];
   double a, b, um;
@@ -279,7 +281,7 @@ bool
 imk_octbscan_grid_wavenumbers (
     const ImkOctbscanConfig *c, uint32_t camera, double *k)
 {
-  if (imk_octbscan_grid_unit (c, camera) == 0)
+  if (unit_of (c, camera) == 0)
     return false;
   for (uint32_t i = 0; i < c->width; i++)
     k[i] = wavenumber_at (c, &c->cameras[camera], i);
@@ -324,9 +326,9 @@ imk_octbscan_grid_check_range (const ImkOctbscanConfig *c, ImkError *error)
 
   if (c->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
     return IMK_OK;
-  unit = imk_octbscan_grid_unit (c, 0);
+  unit = unit_of (c, 0);
   for (uint32_t i = 0; i < c->n_cameras; i++)
-    if (unit == 0 || imk_octbscan_grid_unit (c, i) != unit)
+    if (unit == 0 || unit_of (c, i) != unit)
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "k-range=common needs the wavelengths of every camera, all of them "
           "in nm, um or m; camera %u has %s. Set a calibration with "
@@ -444,7 +446,7 @@ imk_octbscan_grid_positions (const ImkOctbscanConfig *config, uint32_t camera,
 double
 imk_octbscan_grid_depth_step (const ImkOctbscanConfig *c, uint32_t camera)
 {
-  double um = imk_octbscan_grid_unit (c, camera), ends[2];
+  double um = unit_of (c, camera), ends[2];
 
   if (um == 0)
     return 0;
@@ -457,7 +459,7 @@ bool
 imk_octbscan_grid_wavelengths (
     const ImkOctbscanConfig *c, uint32_t camera, double nm[2])
 {
-  double um = imk_octbscan_grid_unit (c, camera), ends[2];
+  double um = unit_of (c, camera), ends[2];
 
   if (um == 0)
     return false;

@@ -15,10 +15,6 @@ void imk_octbscan_reference (const ImkOctbscanConfig *config,
  * 1e15. */
 bool imk_octbscan_reference_is_sound (const double *x, uint32_t n);
 
-/* Where wavenumber @i is, in pixels. */
-double imk_octbscan_reference_position (const ImkOctbscanConfig *config,
-    const ImkOctbscanCamera *camera, uint32_t i);
-
 /* --- octbscan-finish-reference.c: what follows Z, for a sequence of B-scans
  * that remember those before them */
 

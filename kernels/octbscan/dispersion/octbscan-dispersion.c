@@ -179,70 +179,49 @@ sharpness (Search *s, double d2, double d3)
 /* ------------------------------------------------------------------------
  * The search. */
 
-/* One of the two coefficients, the other being held. */
-typedef struct Line {
-  Search *search;
-  double *d2, *d3;
-  double *moving; /* the value that is varied */
-  double best;    /* sharpness there */
-} Line;
-
+/* Keeps @x as the coefficient @moving, one of @found, where that is sharper. */
 static void
-try_at (Line *line, double x)
+try_at (Search *s, ImkOctbscanDispersion *found, double *moving, double x)
 {
-  double before = *line->moving, found;
+  double before = *moving, now;
 
-  *line->moving = x;
-  found = sharpness (line->search, *line->d2, *line->d3);
-  if (found > line->best)
-    line->best = found;
+  *moving = x;
+  now = sharpness (s, found->d2, found->d3);
+  if (now > found->after)
+    found->after = now;
   else
-    *line->moving = before;
+    *moving = before;
 }
 
 static void
-scan (Line *line, double range)
+scan (Search *s, ImkOctbscanDispersion *found, double *moving, double range)
 {
   int n = (int) ceil (range / STEP);
-  double centre = *line->moving;
+  double centre = *moving;
 
   for (int i = -n; i <= n; i++)
-    try_at (line, centre + i * range / n);
-}
-
-/* About the best, nearer and nearer. */
-static void
-refine (Line *line, double step)
-{
-  for (; step > FINEST; step /= 2) {
-    double centre = *line->moving;
-
-    try_at (line, centre - step);
-    try_at (line, centre + step);
-  }
+    try_at (s, found, moving, centre + i * range / n);
 }
 
 static void
 search (Search *s, double range, ImkOctbscanDispersion *found)
 {
-  Line a = {s, &found->d2, &found->d3, &found->d2, 0}, b = a;
+  double *const moving[] = {&found->d2, &found->d3};
 
   found->d2 = found->d3 = 0;
-  b.moving = &found->d3;
-  a.best = sharpness (s, 0, 0);
-  scan (&a, range);
-  b.best = a.best;
-  scan (&b, range / 2);
-  a.best = b.best;
-  for (int round = 0; round < ROUNDS; round++) {
-    scan (&a, 4 * STEP);
-    refine (&a, STEP / 2);
-    b.best = a.best;
-    scan (&b, 4 * STEP);
-    refine (&b, STEP / 2);
-    a.best = b.best;
+  found->after = sharpness (s, 0, 0);
+  scan (s, found, &found->d2, range);
+  scan (s, found, &found->d3, range / 2);
+  for (uint32_t i = 0; i < 2 * ROUNDS; i++) {
+    scan (s, found, moving[i % 2], 4 * STEP);
+    /* about the best, nearer and nearer */
+    for (double step = STEP / 2; step > FINEST; step /= 2) {
+      double centre = *moving[i % 2];
+
+      try_at (s, found, moving[i % 2], centre - step);
+      try_at (s, found, moving[i % 2], centre + step);
+    }
   }
-  found->after = b.best;
 }
 
 /* ------------------------------------------------------------------------

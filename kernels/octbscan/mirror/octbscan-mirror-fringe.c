@@ -102,16 +102,24 @@ take_lines (Look *l, const ImkOctbscanConfig *c, const ImkImage *in,
 /* ------------------------------------------------------------------------
  * Bins. */
 
-/* sum of x[i] exp (-2 pi i f i / n). */
+/* sum of x[i] exp (-2 pi i f i / n).
+ * @step: 1 or 2 numbers a sample */
 static void
-bin_of (const Look *l, const double *x, uint32_t f, double bin[2])
+bin_of (
+    const Look *l, const double *x, uint32_t step, uint32_t f, double bin[2])
 {
   uint32_t at = 0;
   double a = 0, b = 0;
 
   for (uint32_t i = 0; i < l->n; i++) {
-    a += x[i] * l->turn[2 * at];
-    b -= x[i] * l->turn[2 * at + 1];
+    double c = l->turn[2 * at], s = l->turn[2 * at + 1];
+
+    a += x[step * i] * c;
+    b -= x[step * i] * s;
+    if (step == 2) {
+      a += x[2 * i + 1] * s;
+      b += x[2 * i + 1] * c;
+    }
     at += f;
     at -= at >= l->n ? l->n : 0;
   }
@@ -120,7 +128,7 @@ bin_of (const Look *l, const double *x, uint32_t f, double bin[2])
 }
 
 /* Adds scale bin exp (2 pi i f i / n) to @to; of real numbers, the real part.
- * @step: 1 or 2 numbers a sample */
+ */
 static void
 add_wave (const Look *l, const double bin[2], uint32_t f, double scale,
     uint32_t step, double *to)
@@ -155,7 +163,7 @@ find_power (Look *l)
     for (uint32_t f = 0; f < half; f++) {
       double bin[2];
 
-      bin_of (l, l->work, f, bin);
+      bin_of (l, l->work, 1, f, bin);
       plain[f] += bin[0] * bin[0] + bin[1] * bin[1];
     }
   }
@@ -258,7 +266,7 @@ remove_dc (Look *l)
     for (uint32_t f = 1; f <= l->dc; f++) {
       double bin[2];
 
-      bin_of (l, line, f, bin);
+      bin_of (l, line, 1, f, bin);
       add_wave (l, bin, f, -2.0 / l->n, 1, line);
     }
   }
@@ -376,7 +384,7 @@ find_first_phase (Look *l, double *z, double *amplitude)
   memset (sum, 0, 2 * (size_t) n_bins * sizeof (*sum));
   for (uint32_t k = 0; k < l->n_lines; k++) {
     for (uint32_t f = 0; f < n_bins; f++)
-      bin_of (l, l->lines + (size_t) k * l->n, low + f, &bins[2 * f]);
+      bin_of (l, l->lines + (size_t) k * l->n, 1, low + f, &bins[2 * f]);
     add_turned (sum, bins, sum, n_bins);
   }
   synthesize (l, sum, low, n_bins, z);
@@ -431,20 +439,11 @@ find_rest (Look *l, double *z, ImkOctbscanFringe *fringe)
   }
   for (uint32_t k = 0; k < n_bins; k++) {
     int64_t f = low + (int64_t) k;
-    uint32_t step = (uint32_t) (f < 0 ? f + n : f), at = 0;
     double weight = 2.0 / l->n_lines * edge (fabs ((double) f), reach);
-    double re = 0, im = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
-      double c = l->turn[2 * at], s = l->turn[2 * at + 1];
-
-      re += sum[2 * i] * c + sum[2 * i + 1] * s;
-      im += sum[2 * i + 1] * c - sum[2 * i] * s;
-      at += step;
-      at -= at >= n ? n : 0;
-    }
-    l->work[2 * k] = weight * re;
-    l->work[2 * k + 1] = weight * im;
+    bin_of (l, sum, 2, (uint32_t) (f < 0 ? f + n : f), &l->work[2 * k]);
+    l->work[2 * k] *= weight;
+    l->work[2 * k + 1] *= weight;
   }
   synthesize (l, l->work, low, n_bins, z);
   unwrap (z, n, fringe->phase, fringe->amplitude);
