@@ -260,10 +260,16 @@ imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
 }
 
 ImkStatus
-imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
+imk_octbscan_take_config (
+    const ImkOctbscanConfig *given, ImkOctbscanConfig *c, ImkError *error)
 {
-  ImkStatus status = check_sizes (c, error);
+  const ImkOctbscanConfig *config = imk_octbscan_read_config (given, c, error);
+  ImkStatus status;
 
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  *c = *config;
+  status = check_sizes (c, error);
   if (status == IMK_OK)
     status = check_choices (c, error);
   for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
@@ -288,13 +294,10 @@ imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
 ImkStatus
 imk_octbscan_check (const ImkOctbscanConfig *given, ImkError *error)
 {
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkOctbscanConfig config;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
 
-  if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = imk_octbscan_check_operators (config, error);
+  if (status == IMK_OK && config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = imk_octbscan_check_operators (&config, error);
   return status;
 }

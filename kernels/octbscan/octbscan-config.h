@@ -18,9 +18,9 @@ void imk_octbscan_take_live (
 /* --- octbscan-check.c: IMK_ERROR_CONFIG says why not, in the names of the
  * properties */
 
-/* All of it. */
-ImkStatus imk_octbscan_check_config (
-    const ImkOctbscanConfig *config, ImkError *error);
+/* Reads @given into @config, and checks all of it. */
+ImkStatus imk_octbscan_take_config (
+    const ImkOctbscanConfig *given, ImkOctbscanConfig *config, ImkError *error);
 
 /* What may be changed by imk_octbscan_update.
  * @live: (nullable): pairs of d2 and d3 */

@@ -154,13 +154,10 @@ ImkStatus
 imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
     ImkOctbscan **self, ImkError *error)
 {
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
+  ImkOctbscanConfig config;
   const void *table = NULL;
   ImkOctbscan *s;
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
 
   if (status == IMK_OK)
     status = imk_backend_table (
@@ -173,20 +170,20 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   *s = (ImkOctbscan){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
-      .config = imk_octbscan_without_pointers (config),
-      .depth_step = depth_step_of (config),
+      .config = imk_octbscan_without_pointers (&config),
+      .depth_step = depth_step_of (&config),
   };
-  find_wavelengths (config, s->wavelengths);
-  s->config.strategy = choose_strategy (backend, config);
+  find_wavelengths (&config, s->wavelengths);
+  s->config.strategy = choose_strategy (backend, &config);
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = imk_octbscan_check_operators (config, error);
+    status = imk_octbscan_check_operators (&config, error);
   if (status == IMK_OK)
-    status = create_state (s, config, error);
-  s->is_live = config->live_dispersion &&
-               s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT;
+    status = create_state (s, &config, error);
+  s->is_live =
+      config.live_dispersion && s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT;
   if (s->is_live)
-    memcpy (s->live, config->live_dispersion,
-        2 * config->n_cameras * sizeof (*s->live));
+    memcpy (s->live, config.live_dispersion,
+        2 * config.n_cameras * sizeof (*s->live));
   if (status == IMK_OK) {
     *self = s;
     return status;

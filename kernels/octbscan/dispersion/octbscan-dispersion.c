@@ -655,12 +655,9 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
     const ImkImage *in, uint32_t first_camera, uint32_t camera, double range,
     ImkOctbscanDispersion *found, ImkError *error)
 {
-  ImkOctbscanConfig own, alone;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
-  uint32_t n = config ? config->n_cameras : 0;
+  ImkOctbscanConfig config;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
+  uint32_t n = status == IMK_OK ? config.n_cameras : 0;
   ImkOctbscanRows lines;
   ImkOctbscanCamera plain;
   ImkImage rows = *in, z;
@@ -668,26 +665,25 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   if (status == IMK_OK)
     status = imk_limits_check_one ("camera", camera, 0, n - 1, error);
   if (status == IMK_OK)
-    status = imk_image_check (in, "input", config->type, 1, config->width,
-        config->height, false, error);
+    status = imk_image_check (
+        in, "input", config.type, 1, config.width, config.height, false, error);
   if (status != IMK_OK)
     return status;
-  alone = *config; /* u is over the camera's own wavenumbers anyway */
-  alone.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
-  config = &alone;
-  lines = imk_octbscan_rows_of (camera, n, first_camera, config->height);
+  /* u is over the camera's own wavenumbers anyway */
+  config.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
+  lines = imk_octbscan_rows_of (camera, n, first_camera, config.height);
   if (lines.n == 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Camera %u has no line in this B-scan of %u.", camera, config->height);
+        "Camera %u has no line in this B-scan of %u.", camera, config.height);
   rows.data = (uint8_t *) in->data + lines.first * in->stride;
   rows.stride = n * in->stride;
   rows.height = lines.n;
-  plain = config->cameras[camera];
+  plain = config.cameras[camera];
   plain.n_dispersion = plain.n_phase = 0;
   plain.spectrum_phase = NULL;
   z = (ImkImage){
-      .stride = config->width / 2 * 2 * sizeof (float),
-      .width = config->width / 2,
+      .stride = config.width / 2 * 2 * sizeof (float),
+      .width = config.width / 2,
       .height = rows.height,
       .channels = 1,
       .type = IMK_TYPE_CF32,
@@ -695,10 +691,10 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   z.data = imk_pool_alloc (z.stride * z.height);
   if (!z.data)
     return no_memory (error);
-  status = plain_z (config, &rows, &plain, camera, &z, error);
+  status = plain_z (&config, &rows, &plain, camera, &z, error);
   if (status == IMK_OK)
     status = search_in (
-        config, &z, camera, range > 0 ? range : DEFAULT_RANGE, found, error);
+        &config, &z, camera, range > 0 ? range : DEFAULT_RANGE, found, error);
   free (z.data);
   return status;
 }

@@ -524,26 +524,23 @@ imk_octbscan_measure_mirror (const ImkOctbscanConfig *given, const ImkImage *in,
     uint32_t first_camera, uint32_t camera, ImkOctbscanFringe *fringe,
     ImkError *error)
 {
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkOctbscanConfig config;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
   ImkOctbscanFringe found = {.side = 1};
 
   if (status == IMK_OK)
-    status = imk_limits_check_one (
-        "camera", camera, 0, config->n_cameras - 1, error);
+    status =
+        imk_limits_check_one ("camera", camera, 0, config.n_cameras - 1, error);
   if (status == IMK_OK)
     status = imk_limits_check_one ("The number of samples of the fringe",
-        config->width, 64, IMK_OCTBSCAN_MAX_WIDTH, error);
+        config.width, 64, IMK_OCTBSCAN_MAX_WIDTH, error);
   if (status == IMK_OK)
-    status = imk_image_check (in, "input", config->type, 1, config->width,
-        config->height, false, error);
+    status = imk_image_check (
+        in, "input", config.type, 1, config.width, config.height, false, error);
   if (status != IMK_OK)
     return status;
-  found.width = config->width;
-  status = look (config, in, first_camera, camera, &found, error);
+  found.width = config.width;
+  status = look (&config, in, first_camera, camera, &found, error);
   if (status == IMK_OK)
     *fringe = found;
   else

@@ -7,6 +7,7 @@
 
 #include "core/config.h"
 #include "core/limits.h"
+#include "core/sample.h"
 
 enum { PASSES = 2, LEAST_SAMPLES = 4 };
 
@@ -101,25 +102,6 @@ imk_octbscan_sweep_check (const ImkOctbscanSweepConfig *given, ImkError *error)
 /* ------------------------------------------------------------------------
  * Samples. */
 
-/* Returns: whether all of them are finite */
-static bool
-load (const ImkOctbscanSweepConfig *c, const void *samples, uint32_t first,
-    uint32_t n, double *to)
-{
-  bool ok = true;
-
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = first + i;
-
-    to[i] = c->type == IMK_TYPE_U8    ? ((const uint8_t *) samples)[at]
-            : c->type == IMK_TYPE_U16 ? ((const uint16_t *) samples)[at]
-            : c->type == IMK_TYPE_I16 ? ((const int16_t *) samples)[at]
-                                      : ((const float *) samples)[at];
-    ok = ok && isfinite (to[i]);
-  }
-  return ok;
-}
-
 static void
 reverse (uint8_t *samples, uint32_t n, size_t size)
 {
@@ -168,15 +150,20 @@ camera_at (const ImkOctbscanSweep *self, uint64_t line, uint32_t r)
 }
 
 /* Samples of a record, from jitter_reach + 1 before the window to as many
- * behind it */
+ * behind it. Returns: whether all of them are finite */
 static bool
 load_record (ImkOctbscanSweep *self, const ImkImage *records, uint32_t r)
 {
   const ImkOctbscanSweepConfig *c = &self->config;
   uint32_t margin = c->jitter_reach + 1;
+  bool ok = true;
 
-  return load (c, record_at (records, r), c->jitter_first - margin,
-      c->jitter_samples + 2 * margin, self->record);
+  for (uint32_t i = 0; i < c->jitter_samples + 2 * margin; i++) {
+    self->record[i] =
+        imk_sample_get (records, c->jitter_first - margin + i, r, 0);
+    ok = ok && isfinite (self->record[i]);
+  }
+  return ok;
 }
 
 /* The mean of each camera's records as they are shifted so far, without the
