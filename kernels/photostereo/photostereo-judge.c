@@ -211,15 +211,7 @@ solve_pixel (const Pixel *pixel, Solution *s)
 
       if (!(w > 0))
         continue;
-      sums.xx += w * l[0] * l[0];
-      sums.xy += w * l[0] * l[1];
-      sums.xz += w * l[0] * l[2];
-      sums.yy += w * l[1] * l[1];
-      sums.yz += w * l[1] * l[2];
-      sums.zz += w * l[2] * l[2];
-      sums.x += w * g * l[0];
-      sums.y += w * g * l[1];
-      sums.z += w * g * l[2];
+      add_light (&sums, w * l[0], w * l[1], w * l[2], l[0], l[1], l[2], g);
       sums.n += 1;
     }
     *s = solve_sums (&sums);

@@ -234,15 +234,7 @@ sweep (const Group *g, const Test *t, const Solver solver, const Scene scene,
       wy = keep (y, used);
       wz = keep (z, used);
     }
-    s.xx += wx * x;
-    s.xy += wx * y;
-    s.xz += wx * z;
-    s.yy += wy * y;
-    s.yz += wy * z;
-    s.zz += wz * z;
-    s.x += wx * l.grey;
-    s.y += wy * l.grey;
-    s.z += wz * l.grey;
+    add_light (&s, wx, wy, wz, x, y, z, l.grey);
     if (scene == SCENE_ROOM) {
       Reals wu = weight * l.unit;
 
