@@ -59,20 +59,18 @@ copy_pattern (const ImkOctbscanPlan *plan, float **pattern, ImkError *error)
 static ImkStatus
 create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 {
-  ImkOctbscanConfig chosen = *config;
-  ImkOctbscanPlan plan = {&chosen, imk_octbscan_n_depths (config)};
+  ImkOctbscanPlan plan = {config, imk_octbscan_n_depths (config)};
   float *operators = NULL, *pattern = NULL;
   ImkOctbscanChain *chain = NULL;
   ImkStatus status = imk_octbscan_lateral_new (config, &s->lateral, error);
 
-  chosen.strategy = s->config.strategy;
   if (status == IMK_OK &&
-      chosen.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+      config->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
     status = copy_pattern (&plan, &pattern, error);
-  if (status == IMK_OK && chosen.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+  if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_make_operators (&plan, &operators, error);
   else if (status == IMK_OK && s->on_device)
-    status = imk_octbscan_chain_new (&chosen, &chain, error);
+    status = imk_octbscan_chain_new (config, &chain, error);
   plan.operators = operators;
   plan.pattern = pattern;
   plan.lateral = s->lateral;
@@ -167,6 +165,7 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   s = malloc (sizeof (*s));
   if (!s)
     return no_memory (error);
+  config.strategy = choose_strategy (backend, &config);
   *s = (ImkOctbscan){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
@@ -174,13 +173,12 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
       .depth_step = depth_step_of (&config),
   };
   find_wavelengths (&config, s->wavelengths);
-  s->config.strategy = choose_strategy (backend, &config);
-  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+  if (config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_check_operators (&config, error);
   if (status == IMK_OK)
     status = create_state (s, &config, error);
   s->is_live =
-      config.live_dispersion && s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT;
+      config.live_dispersion && config.strategy == IMK_OCTBSCAN_STRATEGY_FFT;
   if (s->is_live)
     memcpy (s->live, config.live_dispersion,
         2 * config.n_cameras * sizeof (*s->live));
