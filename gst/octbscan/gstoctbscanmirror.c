@@ -19,7 +19,8 @@ struct _GstOctBscanMirrors {
   GString *sides;    /* of the B-scans that are waited for */
   gdouble travel_um; /* 0: unknown */
   gboolean forgets;  /* the positions, with the next B-scan */
-  guint width;       /* of all positions; the streaming thread changes it */
+
+  gint width; /* atomic; of all positions; the streaming thread changes it */
 
   /* Of the streaming thread. */
   guint n_cameras; /* of all positions */
@@ -88,12 +89,7 @@ gst_oct_bscan_wants_mirror (GstOctBscan *self)
 guint
 gst_oct_bscan_mirror_samples (GstOctBscan *self)
 {
-  guint width;
-
-  GST_OBJECT_LOCK (self);
-  width = self->mirrors->width;
-  GST_OBJECT_UNLOCK (self);
-  return width;
+  return (guint) g_atomic_int_get (&self->mirrors->width);
 }
 
 /* --- positions ------------------------------------------------------------ */
@@ -127,11 +123,9 @@ measure (GstOctBscan *self, const ImkImage *in, gint side, ImkError *error)
   Position *p = g_new0 (Position, 1);
   ImkStatus status = IMK_OK;
 
-  if (mirrors->width != c->width || mirrors->n_cameras != c->n_cameras)
+  if ((guint) mirrors->width != c->width || mirrors->n_cameras != c->n_cameras)
     g_ptr_array_set_size (mirrors->positions, 0);
-  GST_OBJECT_LOCK (self);
-  mirrors->width = c->width;
-  GST_OBJECT_UNLOCK (self);
+  g_atomic_int_set (&mirrors->width, (gint) c->width);
   mirrors->n_cameras = c->n_cameras;
   for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
     status = imk_octbscan_measure_mirror (

@@ -413,26 +413,6 @@ imk_photostereo_free (ImkPhotostereo *self)
 
 enum { PROBES = 64 }; /* pixels a side that are looked at */
 
-/* The normals at the probes; zeros where there are none. */
-static float *
-probe_normals (ImkPhotostereo *self, uint32_t step_x, uint32_t step_y,
-    void *stream, ImkStatus *status, ImkError *error)
-{
-  float *normals = calloc (PROBES * PROBES, 3 * sizeof (*normals));
-
-  *status = IMK_OK;
-  if (!normals)
-    *status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u normals.", PROBES * PROBES);
-  else if (self->plan.track_change && self->has_solved)
-    *status = self->backend->probe (
-        self->state, step_x, step_y, normals, stream, error);
-  if (*status == IMK_OK)
-    return normals;
-  free (normals);
-  return NULL;
-}
-
 ImkStatus
 imk_photostereo_next_light (
     ImkPhotostereo *self, uint32_t *light, void *stream, ImkError *error)
@@ -440,18 +420,23 @@ imk_photostereo_next_light (
   const ImkPhotostereoPlan *p = &self->plan;
   uint32_t step_x = imk_div_up (p->width, PROBES);
   uint32_t step_y = imk_div_up (p->height, PROBES);
-  float *normals;
-  ImkStatus status;
+  float *normals; /* at the probes; zeros where there are none */
+  ImkStatus status = IMK_OK;
 
   if (self->n_complete == p->n_lights)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "All %u lights are in the set; none is left to be the next.",
         p->n_lights);
-  normals = probe_normals (self, step_x, step_y, stream, &status, error);
+  normals = calloc (PROBES * PROBES, 3 * sizeof (*normals));
   if (!normals)
-    return status;
-  *light = imk_photostereo_choose_light (p, self->lamps, self->present,
-      self->params.min_condition, normals, step_x, step_y);
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u normals.", PROBES * PROBES);
+  if (p->track_change && self->has_solved)
+    status = self->backend->probe (
+        self->state, step_x, step_y, normals, stream, error);
+  if (status == IMK_OK)
+    *light = imk_photostereo_choose_light (p, self->lamps, self->present,
+        self->params.min_condition, normals, step_x, step_y);
   free (normals);
-  return IMK_OK;
+  return status;
 }
