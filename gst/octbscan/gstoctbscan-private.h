@@ -19,18 +19,17 @@ GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
  * this size. */
 #define GST_OCT_BSCAN_SLAB_SIZE ((gsize) 8 << 20)
 
-/* Outputs, in the order in which they are pushed and preroll. */
-enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
-
 typedef struct _GstOctBscanMirrors GstOctBscanMirrors;
 typedef struct _GstOctBscanPlan GstOctBscanPlan;
 typedef struct _GstOctBscanQueue GstOctBscanQueue;
 typedef struct _GstOctBscanSnapshot GstOctBscanSnapshot;
 typedef struct _GstOctBscanWork GstOctBscanWork;
 
-/* imk_octbscan_get_background () or imk_octbscan_get_pattern () */
-typedef ImkStatus (*GstOctBscanGet) (
-    ImkOctbscan *kernel, gpointer values, ImkError *error);
+/* What a kernel has found in B-scans and takes off. */
+typedef enum {
+  GST_OCT_BSCAN_BACKGROUND,
+  GST_OCT_BSCAN_PATTERN
+} GstOctBscanFound;
 
 /* Of a line of several B-scans. */
 #define GST_OCT_BSCAN_DIFFERENT (-1)
@@ -51,14 +50,19 @@ typedef struct {
   ImkOctbscanConfig config; /* without its pointers */
 } GstOctBscanOpen;
 
-/* The images of a mean that is not shown yet, from its B-scans so far. */
+/* What the images of a B-scan, or of the mean of several, are stamped with. */
 typedef struct {
-  guint n;               /* B-scans */
-  GstClockTime pts, dts; /* of the first */
-  guint64 offset;        /* likewise */
-  GstClockTime duration; /* of all */
-  gboolean is_discont;   /* one of them had DISCONT */
-  GstBuffer *last;       /* (nullable): metadata of the last */
+  GstClockTime pts, dts;      /* of the first */
+  GstClockTime duration;      /* of all */
+  guint64 offset, offset_end; /* of all; NONE: those of the metadata */
+  gboolean is_discont;        /* one of them had DISCONT */
+} GstOctBscanStamp;
+
+/* A mean that is not shown yet, from its B-scans so far. */
+typedef struct {
+  guint n; /* B-scans */
+  GstOctBscanStamp stamp;
+  GstBuffer *last; /* (nullable): metadata of the last */
 } GstOctBscanMean;
 
 /* range=auto: the mean of the ends of some B-scans, as in ImkOctbscanJob. */
@@ -110,15 +114,12 @@ typedef struct {
 typedef struct {
   GstOctBscanEnface *enface;
   GstOctBscanLines mean_lines, last_lines;
-  GstBuffer *last_rows; /* (nullable): of last_lines */
-  /* (nullable): for images in the memory of a batch; of outputs that have one
-   * quantity always */
-  GstBufferPool *parts[N_OUTPUTS];
+  GstBuffer *last_rows;            /* (nullable): of last_lines */
+  GstBufferPool *parts[N_OUTPUTS]; /* for images in the memory of a batch */
 } GstOctBscanOutput;
 
 /* Of all threads, with the engine locked. */
 typedef struct {
-  gint width, height;            /* of the images */
   gdouble depth_step;            /* imk_octbscan_depth_step () */
   gdouble wavelengths[2];        /* nm; 0 when they are not known */
   guint n_full;                  /* B-scans that make an efficient copy */

@@ -44,17 +44,20 @@ static GstStaticPadTemplate sink_template =
 
 #define IMAGE_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }") "; " FLOAT_CAPS
 
-static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
-    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (IMAGE_CAPS));
+static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
+    [LINEAR] = GST_STATIC_PAD_TEMPLATE (
+        "linear", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (IMAGE_CAPS)),
+    [COMPLEX] = GST_STATIC_PAD_TEMPLATE (
+        "complex", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (FLOAT_CAPS)),
+    [ENFACE] = GST_STATIC_PAD_TEMPLATE (
+        "enface", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (IMAGE_CAPS)),
+    [SRC] = GST_STATIC_PAD_TEMPLATE (
+        "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (IMAGE_CAPS)),
+};
 
-static GstStaticPadTemplate linear_template = GST_STATIC_PAD_TEMPLATE (
-    "linear", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (IMAGE_CAPS));
-
-static GstStaticPadTemplate complex_template = GST_STATIC_PAD_TEMPLATE (
-    "complex", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (FLOAT_CAPS));
-
-static GstStaticPadTemplate enface_template = GST_STATIC_PAD_TEMPLATE (
-    "enface", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (IMAGE_CAPS));
+/* Of the templates. */
+static const gchar *const output_names[N_OUTPUTS] = {
+    "linear", "complex", "enface", "src"};
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan,
     GST_TYPE_IMAGING_ELEMENT,
@@ -78,13 +81,9 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
   GstOctBscan *self = GST_OCT_BSCAN (element);
   ImkStatus status =
       gst_oct_bscan_kernel_new (self, backend, &self->open.kernel, error);
-  guint32 width, height;
 
   if (status != IMK_OK)
     return status;
-  imk_octbscan_size (&self->open.config, &width, &height);
-  self->shared.width = (gint) width;
-  self->shared.height = (gint) height;
   self->shared.depth_step = imk_octbscan_depth_step (self->open.kernel);
   if (!imk_octbscan_wavelengths (self->open.kernel, self->shared.wavelengths))
     self->shared.wavelengths[0] = self->shared.wavelengths[1] = 0;
@@ -134,8 +133,8 @@ gst_oct_bscan_start (GstElement *element)
   self->output.mean_lines.n = 0;
   self->input.warned_of_gap = self->input.warned_of_jitter = FALSE;
   g_mutex_unlock (&self->engine_lock);
-  gst_buffer_pool_set_active (self->output.parts[SRC], TRUE);
-  gst_buffer_pool_set_active (self->output.parts[LINEAR], TRUE);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_buffer_pool_set_active (self->output.parts[i], TRUE);
   /* the engine's device is the first of cuda-devices */
   return gst_imaging_engine_choose_devices (
              self->base.engine, self->in_use.now->cuda_devices, NULL) &&
@@ -159,8 +158,8 @@ gst_oct_bscan_stop (GstElement *element)
   gst_imaging_src_pads_reset (self->base.outputs);
   gst_oct_bscan_group_setup (self->input.group, &none, &none, NULL);
   gst_imaging_engine_stop (self->base.engine);
-  gst_buffer_pool_set_active (self->output.parts[SRC], FALSE);
-  gst_buffer_pool_set_active (self->output.parts[LINEAR], FALSE);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_buffer_pool_set_active (self->output.parts[i], FALSE);
   g_mutex_unlock (&self->engine_lock);
   GST_PAD_STREAM_UNLOCK (self->sink);
 }
@@ -255,8 +254,8 @@ gst_oct_bscan_finalize (GObject *object)
   gst_imaging_settings_free_copy (self->base.settings, self->in_use.now);
   gst_clear_buffer (&self->input.mean.last);
   gst_clear_buffer (&self->output.last_rows);
-  gst_clear_object (&self->output.parts[SRC]);
-  gst_clear_object (&self->output.parts[LINEAR]);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_clear_object (&self->output.parts[i]);
   gst_oct_bscan_group_free (self->input.group);
   gst_oct_bscan_enface_free (self->output.enface);
   g_mutex_clear (&self->engine_lock);
@@ -288,10 +287,11 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
       "Makes B-scans of optical coherence tomography from raw spectra",
       "gst-imaging developers");
   gst_element_class_add_static_pad_template (element_class, &sink_template);
-  gst_element_class_add_static_pad_template (element_class, &src_template);
-  gst_element_class_add_static_pad_template (element_class, &linear_template);
-  gst_element_class_add_static_pad_template (element_class, &complex_template);
-  gst_element_class_add_static_pad_template (element_class, &enface_template);
+  gst_element_class_add_static_pad_template (
+      element_class, &src_templates[SRC]);
+  for (guint i = 0; i < SRC; i++)
+    gst_element_class_add_static_pad_template (
+        element_class, &src_templates[i]);
   element_class->change_state = gst_oct_bscan_change_state;
   GST_IMAGING_ELEMENT_CLASS (klass)->start = gst_oct_bscan_start;
   GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_oct_bscan_stop;
@@ -300,12 +300,6 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
 static void
 gst_oct_bscan_init (GstOctBscan *self)
 {
-  static const gchar *const names[N_OUTPUTS] = {
-      [LINEAR] = "linear",
-      [COMPLEX] = "complex",
-      [ENFACE] = "enface",
-      [SRC] = "src",
-  };
   GstElement *element = GST_ELEMENT (self);
 
   self->base.engine = gst_imaging_engine_new (element, &engine_funcs);
@@ -315,11 +309,11 @@ gst_oct_bscan_init (GstOctBscan *self)
   g_mutex_init (&self->engine_lock);
   self->mirrors = gst_oct_bscan_mirrors_new ();
   self->input.group = gst_oct_bscan_group_new ();
-  self->output.parts[SRC] = gst_imaging_parts_new ();
-  self->output.parts[LINEAR] = gst_imaging_parts_new ();
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    self->output.parts[i] = gst_imaging_parts_new ();
   self->output.enface = gst_oct_bscan_enface_new ();
   self->base.outputs = gst_imaging_src_pads_new (
-      element, GST_TYPE_OCT_BSCAN_PAD, names, N_OUTPUTS);
+      element, GST_TYPE_OCT_BSCAN_PAD, output_names, N_OUTPUTS);
   gst_imaging_src_pads_set_functions (
       self->base.outputs, NULL, gst_oct_bscan_src_query);
   /* not of the engine: ascans-per-bscan is a part of what it opens for */

@@ -10,8 +10,7 @@
 #include "gstoctbscanqueue.h"
 #include "imk/octbscan-dispersion.h"
 
-/* --- the dispersion --------------------------------------------------------
- */
+/* --- the dispersion */
 
 typedef struct {
   const ImkImage *in;
@@ -24,31 +23,24 @@ typedef struct {
   gint uncalibrated;     /* (out): the first such camera, -1 for none */
 } Estimate;
 
-static void
-append_number (GString *text, gdouble number)
-{
-  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
-
-  g_string_append (
-      text, g_ascii_formatd (digits, sizeof (digits), "%.10g", number));
-}
-
 /* The camera's own coefficients with d2 and d3 in their places. */
 static void
 append_camera (GString *text, const ImkOctbscanCamera *camera,
     const ImkOctbscanDispersion *found)
 {
   guint n = MAX (camera->n_dispersion, 4);
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
 
   if (text->len > 0)
     g_string_append_c (text, ',');
   for (guint i = 0; i < n; i++) {
-    if (i > 0)
-      g_string_append_c (text, ';');
-    append_number (text, i == 2                     ? found->d2
-                         : i == 3                   ? found->d3
-                         : i < camera->n_dispersion ? camera->dispersion[i]
-                                                    : 0);
+    gdouble number = i == 2                     ? found->d2
+                     : i == 3                   ? found->d3
+                     : i < camera->n_dispersion ? camera->dispersion[i]
+                                                : 0;
+
+    g_string_append_printf (text, "%s%s", i > 0 ? ";" : "",
+        g_ascii_formatd (digits, sizeof (digits), "%.10g", number));
   }
 }
 
@@ -91,14 +83,16 @@ estimate (const ImkOctbscanConfig *config, Estimate *e, ImkError *error)
   return status;
 }
 
-/* All at once; the live ones would go before it. */
-static void
-set_dispersion (GstOctBscan *self, const gchar *text)
+void
+gst_oct_bscan_set_found (
+    GstOctBscan *self, const gchar *k_polynomial, const gchar *dispersion)
 {
-  GstStructure *s =
-      gst_structure_new ("settings", "dispersion", G_TYPE_STRING, text, NULL);
+  GstStructure *s = gst_structure_new (
+      "settings", "dispersion", G_TYPE_STRING, dispersion, NULL);
   GValue none = G_VALUE_INIT;
 
+  if (k_polynomial)
+    gst_structure_set (s, "k-polynomial", G_TYPE_STRING, k_polynomial, NULL);
   g_value_init (&none, GST_TYPE_ARRAY);
   gst_structure_set_value (s, "dispersion-2", &none);
   gst_structure_take_value (s, "dispersion-3", &none);
@@ -109,10 +103,9 @@ set_dispersion (GstOctBscan *self, const gchar *text)
 static void
 tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
 {
-  gchar *now = NULL;
+  g_autofree gchar *now = NULL;
   GstStructure *s;
-
-  gchar *warning =
+  g_autofree gchar *warning =
       !why && e->uncalibrated >= 0
           ? g_strdup_printf (
                 "Camera %d has no calibration of its wavelengths, so its "
@@ -123,7 +116,7 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
           : NULL;
 
   if (!why)
-    set_dispersion (self, e->text->str);
+    gst_oct_bscan_set_found (self, NULL, e->text->str);
   g_object_get (self, "dispersion", &now, NULL);
   s = gst_structure_new ("octbscan-dispersion", "accepted", G_TYPE_BOOLEAN,
       why == NULL, "text", G_TYPE_STRING, why ? why : "", "dispersion",
@@ -136,8 +129,6 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), s));
   if (warning)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", warning), (NULL));
-  g_free (now);
-  g_free (warning);
 }
 
 static void
@@ -188,8 +179,7 @@ estimate_dispersion (GstOctBscan *self)
   g_atomic_int_set (&self->wants_dispersion, TRUE);
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files */
 
 /* Returns: FALSE, and says so, without a @location */
 static gboolean
@@ -205,7 +195,7 @@ has_name (GstOctBscan *self, const gchar *what, const gchar *location)
 static gboolean
 save_calibration (GstOctBscan *self, const gchar *location)
 {
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
   Settings *s;
   gboolean ok;
 
@@ -221,7 +211,6 @@ save_calibration (GstOctBscan *self, const gchar *location)
         ("The calibration cannot be saved to \"%s\": %s", location,
             why->message),
         (NULL));
-  g_clear_error (&why);
   gst_imaging_settings_free_copy (self->base.settings, s);
   return ok;
 }
@@ -240,51 +229,44 @@ check_found (gconstpointer values, gsize size, ImkError *error)
 }
 
 /* What can be saved: [cameras, columns], as the kernel gives it. */
-typedef struct {
+static const struct {
   const gchar *name;
-  GstOctBscanGet get;
   GstImagingNdArrayType type;
-  guint32 (*n_columns) (const ImkOctbscanConfig *config);
-} Found;
+} found[] = {
+    [GST_OCT_BSCAN_BACKGROUND] = {"background", GST_IMAGING_ND_ARRAY_TYPE_F64},
+    [GST_OCT_BSCAN_PATTERN] = {"fixed pattern",
+        GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64},
+};
 
-static ImkStatus
-get_background (ImkOctbscan *kernel, gpointer values, ImkError *error)
+ImkStatus
+gst_oct_bscan_get_found (ImkOctbscan *kernel, GstOctBscanFound what,
+    gpointer values, ImkError *error)
 {
-  return imk_octbscan_get_background (kernel, values, error);
-}
-
-static ImkStatus
-get_pattern (ImkOctbscan *kernel, gpointer values, ImkError *error)
-{
-  return imk_octbscan_get_pattern (kernel, values, error);
-}
-
-static guint32
-width_of (const ImkOctbscanConfig *config)
-{
-  return config->width;
+  return what == GST_OCT_BSCAN_BACKGROUND
+             ? imk_octbscan_get_background (kernel, values, error)
+             : imk_octbscan_get_pattern (kernel, values, error);
 }
 
 /* @values: of zeros, which they stay while there is no kernel. Call with the
  * engine locked. */
 static ImkStatus
-get_found (GstOctBscan *self, const Found *found, gpointer values, gsize size,
-    ImkError *error)
+get_found (GstOctBscan *self, GstOctBscanFound what, gpointer values,
+    gsize size, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
   if (!gst_imaging_engine_is_on_cuda (self->base.engine) && self->open.kernel)
-    status = found->get (self->open.kernel, values, error);
+    status = gst_oct_bscan_get_found (self->open.kernel, what, values, error);
   else if (self->shared.queue)
-    status =
-        gst_oct_bscan_queue_get (self->shared.queue, found->get, values, error);
+    status = gst_oct_bscan_queue_get (self->shared.queue, what, values, error);
   return status == IMK_OK ? check_found (values, size, error) : status;
 }
 
 static gboolean
-save_found (GstOctBscan *self, const Found *found, const gchar *location)
+save_found (GstOctBscan *self, GstOctBscanFound what, const gchar *location)
 {
   const ImkOctbscanConfig *c = &self->open.config;
+  const GstImagingNdArrayType type = found[what].type;
   g_autofree gpointer values = NULL;
   g_autoptr (GError) why = NULL;
   gboolean ok;
@@ -292,20 +274,21 @@ save_found (GstOctBscan *self, const Found *found, const gchar *location)
   gsize size;
   ImkError error;
 
-  if (!has_name (self, found->name, location))
+  if (!has_name (self, found[what].name, location))
     return FALSE;
   /* not the stream's lock: it is held while downstream is prerolled */
   g_mutex_lock (&self->engine_lock);
   dims[0] = c->n_cameras;
-  dims[1] = found->n_columns (c);
-  size = dims[0] * dims[1] * gst_imaging_nd_array_type_size (found->type);
+  dims[1] =
+      what == GST_OCT_BSCAN_BACKGROUND ? c->width : imk_octbscan_n_depths (c);
+  size = dims[0] * dims[1] * gst_imaging_nd_array_type_size (type);
   values = g_malloc0 (size);
-  ok = get_found (self, found, values, size, &error) == IMK_OK &&
-       gst_imaging_array_save (location, found->type, 2, dims, values, &why);
+  ok = get_found (self, what, values, size, &error) == IMK_OK &&
+       gst_imaging_array_save (location, type, 2, dims, values, &why);
   g_mutex_unlock (&self->engine_lock);
   if (!ok)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
-        ("The %s cannot be saved to \"%s\": %s", found->name, location,
+        ("The %s cannot be saved to \"%s\": %s", found[what].name, location,
             why ? why->message : error.message),
         (NULL));
   return ok;
@@ -314,23 +297,16 @@ save_found (GstOctBscan *self, const Found *found, const gchar *location)
 static gboolean
 save_background (GstOctBscan *self, const gchar *location)
 {
-  static const Found found = {
-      "background", get_background, GST_IMAGING_ND_ARRAY_TYPE_F64, width_of};
-
-  return save_found (self, &found, location);
+  return save_found (self, GST_OCT_BSCAN_BACKGROUND, location);
 }
 
 static gboolean
 save_fixed_pattern (GstOctBscan *self, const gchar *location)
 {
-  static const Found found = {"fixed pattern", get_pattern,
-      GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, imk_octbscan_n_depths};
-
-  return save_found (self, &found, location);
+  return save_found (self, GST_OCT_BSCAN_PATTERN, location);
 }
 
-/* --- signals ---------------------------------------------------------------
- */
+/* --- signals */
 
 static const GstImagingAction actions[] = {
     /**

@@ -6,7 +6,6 @@
 #include "files/gstimagingfile.h"
 #include "files/gstimagingformats.h"
 #include "gstimagingndarray.h"
-#include "gstoctbscantable.h"
 
 /* The file and the group that are being read, for messages. */
 typedef struct {
@@ -76,51 +75,47 @@ static GArray *
 parse_numbers (const gchar *text, const gchar *separators, gchar **bad)
 {
   GArray *numbers = g_array_new (FALSE, FALSE, sizeof (gdouble));
-  gchar **parts = g_strsplit_set (text, separators, -1);
+  g_auto (GStrv) parts = g_strsplit_set (text, separators, -1);
 
   for (gchar **p = parts; *p && !*bad; p++)
     if (*g_strstrip (*p) && !add_number (numbers, *p))
       *bad = g_strdup (*p);
-  g_strfreev (parts);
   if (*bad)
     g_clear_pointer (&numbers, g_array_unref);
   return numbers;
 }
 
+/* @owner: frees them; @n: (out): how many @found (transfer full) are */
 static const gdouble *
-keep (const Reader *r, GArray *numbers, guint32 *n)
+keep (GPtrArray *owner, GArray *found, guint32 *n)
 {
-  *n = numbers->len;
-  g_ptr_array_add (r->numbers, g_array_free (numbers, FALSE));
-  return g_ptr_array_index (r->numbers, r->numbers->len - 1);
+  gpointer numbers;
+
+  *n = found->len;
+  numbers = g_array_free (found, FALSE);
+  g_ptr_array_add (owner, numbers);
+  return numbers;
 }
 
 static gboolean
 read_list (const Reader *r, const gchar *key, const gdouble **values,
     guint32 *n, ImkError *error)
 {
-  gchar *text = g_key_file_get_value (r->file, r->group, key, NULL);
-  gchar *bad = NULL, *why;
+  g_autofree gchar *text = g_key_file_get_value (r->file, r->group, key, NULL);
+  g_autofree gchar *bad = NULL;
   GArray *numbers = parse_numbers (text, ";", &bad);
 
-  if (numbers && numbers->len > 0)
-    *values = keep (r, numbers, n);
-  else if (numbers)
-    g_array_unref (numbers);
   if (bad) {
     g_autofree gchar *shown = gst_imaging_file_quote (bad, -1);
+    g_autofree gchar *why =
+        g_strdup_printf ("holds \"%s\", which is no number; numbers are "
+                         "separated by semicolons, decimals by a point.",
+            shown);
 
-    why = g_strdup_printf ("holds \"%s\", which is no number; numbers are "
-                           "separated by semicolons, decimals by a point.",
-        shown);
-    wrong (r, key, error, why);
-    g_free (why);
-  } else if (!*values) {
-    wrong (r, key, error, "is empty; it needs a number.");
+    return wrong (r, key, error, why);
   }
-  g_free (text);
-  g_free (bad);
-  return *values != NULL;
+  *values = keep (r->numbers, numbers, n);
+  return *n > 0 || wrong (r, key, error, "is empty; it needs a number.");
 }
 
 /* --- files --------------------------------------------------------------- */
@@ -129,34 +124,29 @@ read_list (const Reader *r, const gchar *key, const gdouble **values,
 static gchar *
 get_path (const Reader *r, const gchar *key)
 {
-  gchar *name = g_key_file_get_string (r->file, r->group, key, NULL);
-  gchar *folder = g_path_get_dirname (r->location);
-  gchar *path = NULL;
+  g_autofree gchar *name = g_key_file_get_string (r->file, r->group, key, NULL);
+  g_autofree gchar *folder = g_path_get_dirname (r->location);
 
-  if (name && *g_strstrip (name))
-    path = g_path_is_absolute (name) ? g_strdup (name)
-                                     : g_build_filename (folder, name, NULL);
-  g_free (name);
-  g_free (folder);
-  return path;
+  if (!name || !*g_strstrip (name))
+    return NULL;
+  return g_path_is_absolute (name) ? g_steal_pointer (&name)
+                                   : g_build_filename (folder, name, NULL);
 }
 
 static gboolean
 failed (const Reader *r, const gchar *key, GError *why, ImkError *error)
 {
-  gchar *text = g_strdup_printf ("cannot be read: %s", why->message);
+  g_autofree gchar *text = g_strdup_printf ("cannot be read: %s", why->message);
 
-  wrong (r, key, error, text);
-  g_free (text);
   g_error_free (why);
-  return FALSE;
+  return wrong (r, key, error, text);
 }
 
 static gboolean
 read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
     ImkError *error)
 {
-  gchar *path = get_path (r, key);
+  g_autofree gchar *path = get_path (r, key);
   GError *why = NULL;
   GstImagingNdArray *npy = path ? gst_imaging_nd_array_load (path, &why) : NULL;
   gdouble *numbers = NULL;
@@ -177,7 +167,6 @@ read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
   *values = numbers;
   *n = (guint32) count;
   g_clear_pointer (&npy, gst_imaging_nd_array_free);
-  g_free (path);
   return ok;
 }
 
@@ -225,7 +214,7 @@ read_text (const Reader *r, const gchar *key, gboolean is_table,
     return wrong (r, key, error, sentence);
   }
   keep_second_column (numbers, n_lines);
-  *values = keep (r, numbers, n);
+  *values = keep (r->numbers, numbers, n);
   return TRUE;
 }
 
@@ -252,21 +241,20 @@ has (const Reader *r, const gchar *key)
 static gboolean
 check_keys (const Reader *r, ImkError *error)
 {
-  gchar **keys = g_key_file_get_keys (r->file, r->group, NULL, NULL);
-  gboolean ok = TRUE;
+  g_auto (GStrv) keys = g_key_file_get_keys (r->file, r->group, NULL, NULL);
 
-  for (gchar **k = keys; k && *k && ok; k++) {
-    ok = g_strv_contains (other_keys, *k);
+  for (gchar **k = keys; k && *k; k++) {
+    gboolean ok = g_strv_contains (other_keys, *k);
+
     for (guint i = 0; i < G_N_ELEMENTS (map_keys); i++)
       ok = ok || strcmp (*k, map_keys[i].key) == 0;
     if (!ok)
-      wrong (r, *k, error,
+      return wrong (r, *k, error,
           "is unknown. There are lambda-first and lambda-last, polynomial, "
           "wavelengths, chirp, k-index, k-polynomial, phase, phase-domain, "
           "dispersion, gain and samples.");
   }
-  g_strfreev (keys);
-  return ok;
+  return TRUE;
 }
 
 static gboolean
@@ -287,7 +275,7 @@ read_range (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
   both = g_array_new (FALSE, FALSE, sizeof (gdouble));
   g_array_append_vals (both, first, 1);
   g_array_append_vals (both, last, 1);
-  camera->values = keep (r, both, &camera->n_values);
+  camera->values = keep (r->numbers, both, &camera->n_values);
   return TRUE;
 }
 
@@ -325,23 +313,16 @@ read_map (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
 static gboolean
 read_phase (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
 {
-  gchar *domain =
+  g_autofree gchar *domain =
       g_key_file_get_string (r->file, r->group, "phase-domain", NULL);
   gboolean of_spectrum = g_strcmp0 (domain, "spectrum") == 0;
-  gboolean ok = !domain || of_spectrum || strcmp (domain, "k") == 0;
 
-  if (!ok)
-    wrong (r, "phase-domain", error, "must be k or spectrum.");
-  g_free (domain);
-  if (!ok || !has (r, "phase"))
-    return ok;
-  if (!read_npy (r, "phase", &camera->phase, &camera->n_phase, error))
-    return FALSE;
-  if (!of_spectrum)
-    return TRUE;
-  camera->spectrum_phase = camera->phase;
-  camera->phase = NULL;
-  return TRUE;
+  if (domain && !of_spectrum && strcmp (domain, "k") != 0)
+    return wrong (r, "phase-domain", error, "must be k or spectrum.");
+  return !has (r, "phase") ||
+         read_npy (r, "phase",
+             of_spectrum ? &camera->spectrum_phase : &camera->phase,
+             &camera->n_phase, error);
 }
 
 /* @number: untouched without the key */
@@ -383,27 +364,20 @@ read_camera (const Reader *r, ImkOctbscanCamera *camera, gdouble *samples,
 static gboolean
 count_groups (const Reader *r, guint *n_groups, ImkError *error)
 {
-  gchar **groups = g_key_file_get_groups (r->file, NULL);
-  gboolean ok = TRUE;
-  gchar name[32];
+  g_auto (GStrv) groups = g_key_file_get_groups (r->file, NULL);
+  gchar name[32] = "camera 0";
 
-  *n_groups = 0;
-  for (;;) {
-    g_snprintf (name, sizeof (name), "camera %u", *n_groups);
-    if (!g_key_file_has_group (r->file, name))
-      break;
-    (*n_groups)++;
-  }
-  for (gchar **g = groups; *g && ok; g++) {
+  for (*n_groups = 0; g_key_file_has_group (r->file, name);)
+    g_snprintf (name, sizeof (name), "camera %u", ++*n_groups);
+  for (gchar **g = groups; *g; g++) {
     guint64 i = g_str_has_prefix (*g, "camera ")
                     ? g_ascii_strtoull (*g + strlen ("camera "), NULL, 10)
                     : G_MAXUINT64;
 
     /* as it would be looked for */
     g_snprintf (name, sizeof (name), "camera %u", (guint) MIN (i, G_MAXUINT));
-    ok =
-        strcmp (*g, "camera") == 0 || (strcmp (*g, name) == 0 && i < *n_groups);
-    if (!ok) {
+    if (strcmp (*g, "camera") != 0 &&
+        (strcmp (*g, name) != 0 || i >= *n_groups)) {
       g_autofree gchar *shown = gst_imaging_file_quote (*g, -1);
 
       imk_error_set (error, IMK_ERROR_FILE,
@@ -411,12 +385,12 @@ count_groups (const Reader *r, guint *n_groups, ImkError *error)
           "groups are [camera 0], [camera 1] and so on, or one [camera] for "
           "all cameras.",
           shown, r->name);
+      return FALSE;
     }
   }
-  g_strfreev (groups);
-  if (ok && *n_groups == 0 && g_key_file_has_group (r->file, "camera"))
+  if (*n_groups == 0 && g_key_file_has_group (r->file, "camera"))
     *n_groups = G_MAXUINT;
-  return ok;
+  return TRUE;
 }
 
 gboolean
@@ -441,67 +415,60 @@ static gboolean
 parse_property (GstOctBscanCalibration *self, const gchar *name,
     const gchar *text, const gdouble **numbers, guint32 *n, ImkError *error)
 {
-  gchar **parts = g_strsplit (text, ",", -1);
+  g_auto (GStrv) parts = g_strsplit (text, ",", -1);
   guint n_parts = g_strv_length (parts);
-  gboolean ok = n_parts == 1 || n_parts == self->n_cameras;
-  gchar *bad = NULL;
+  g_autofree gchar *bad = NULL;
 
-  if (!ok)
+  if (n_parts != 1 && n_parts != self->n_cameras) {
     imk_error_set (error, IMK_ERROR_CONFIG,
         "%s \"%s\" is for %u cameras, but there are %u. Give one for "
         "all, or one for each, with commas between them.",
         name, text, n_parts, self->n_cameras);
-  for (guint i = 0; i < self->n_cameras && ok; i++) {
+    return FALSE;
+  }
+  for (guint i = 0; i < self->n_cameras; i++) {
     GArray *found = parse_numbers (parts[n_parts == 1 ? 0 : i], ";", &bad);
 
-    ok = found != NULL;
-    if (ok) {
-      n[i] = found->len;
-      numbers[i] = (gdouble *) g_array_free (found, FALSE);
-      g_ptr_array_add (self->numbers, (gpointer) numbers[i]);
-    } else {
+    if (!found) {
       imk_error_set (error, IMK_ERROR_CONFIG,
           "%s \"%s\" holds \"%s\", which is no number; numbers are "
           "separated by semicolons, decimals by a point.",
           name, text, bad);
+      return FALSE;
     }
-  }
-  g_free (bad);
-  g_strfreev (parts);
-  return ok;
-}
-
-static gboolean
-override_dispersion (
-    GstOctBscanCalibration *self, const gchar *text, ImkError *error)
-{
-  const gdouble *numbers[IMK_OCTBSCAN_MAX_CAMERAS];
-  guint32 n[IMK_OCTBSCAN_MAX_CAMERAS];
-
-  if (!parse_property (self, "dispersion", text, numbers, n, error))
-    return FALSE;
-  for (guint i = 0; i < self->n_cameras; i++) {
-    self->cameras[i].dispersion = numbers[i];
-    self->cameras[i].n_dispersion = n[i];
+    numbers[i] = keep (self->numbers, found, &n[i]);
   }
   return TRUE;
 }
 
-/* A camera without numbers, as in ",-1;2", keeps its map. */
+/* What the properties (nullable) say goes before the file. A camera without
+ * numbers, as in ",-1;2", keeps its map. */
 static gboolean
-override_map (GstOctBscanCalibration *self, const gchar *text, ImkError *error)
+override (GstOctBscanCalibration *self, const gchar *k_polynomial,
+    const gchar *dispersion, ImkError *error)
 {
-  const gdouble *numbers[IMK_OCTBSCAN_MAX_CAMERAS];
-  guint32 n[IMK_OCTBSCAN_MAX_CAMERAS];
+  const gdouble *maps[IMK_OCTBSCAN_MAX_CAMERAS];
+  const gdouble *phases[IMK_OCTBSCAN_MAX_CAMERAS];
+  guint32 n_map[IMK_OCTBSCAN_MAX_CAMERAS] = {0};
+  guint32 n_phase[IMK_OCTBSCAN_MAX_CAMERAS];
 
-  if (!parse_property (self, "k-polynomial", text, numbers, n, error))
+  if ((k_polynomial && !parse_property (self, "k-polynomial", k_polynomial,
+                           maps, n_map, error)) ||
+      (dispersion && !parse_property (self, "dispersion", dispersion, phases,
+                         n_phase, error)))
     return FALSE;
   for (guint i = 0; i < self->n_cameras; i++) {
-    if (n[i] == 0)
-      continue;
-    self->cameras[i].map = IMK_OCTBSCAN_MAP_K_POLYNOMIAL;
-    self->cameras[i].values = numbers[i];
-    self->cameras[i].n_values = n[i];
+    ImkOctbscanCamera *camera = &self->cameras[i];
+
+    if (n_map[i] > 0) {
+      camera->map = IMK_OCTBSCAN_MAP_K_POLYNOMIAL;
+      camera->values = maps[i];
+      camera->n_values = n_map[i];
+    }
+    if (dispersion) {
+      camera->dispersion = phases[i];
+      camera->n_dispersion = n_phase[i];
+    }
   }
   return TRUE;
 }
@@ -555,8 +522,9 @@ gst_oct_bscan_calibration_read (
   return NULL;
 }
 
-GstOctBscanCalibrationFile *
-gst_oct_bscan_calibration_file_load (const gchar *location, ImkError *error)
+gpointer
+gst_oct_bscan_calibration_file_load (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
   g_autoptr (GKeyFile) file =
@@ -579,10 +547,10 @@ gst_oct_bscan_calibration_file_load (const gchar *location, ImkError *error)
 }
 
 void
-gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self)
+gst_oct_bscan_calibration_file_free (gpointer file)
 {
-  if (!self)
-    return;
+  GstOctBscanCalibrationFile *self = file;
+
   g_ptr_array_unref (self->numbers);
   g_free (self->name);
   g_free (self);
@@ -662,8 +630,7 @@ gst_oct_bscan_calibration_new (const GstOctBscanCalibrationFile *file,
   ok = gst_oct_bscan_calibration_order (order, n_cameras, turns, error);
   for (guint i = 0; ok && file && i < n_cameras; i++)
     ok = take_camera (file, turns[i], width, &self->cameras[i], error);
-  ok = ok && (!k_polynomial || override_map (self, k_polynomial, error));
-  if (ok && (!dispersion || override_dispersion (self, dispersion, error))) {
+  if (ok && override (self, k_polynomial, dispersion, error)) {
     if (file && !order && file->n_groups > n_cameras)
       self->n_left_over = file->n_groups - n_cameras;
     return self;

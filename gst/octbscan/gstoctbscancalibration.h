@@ -19,15 +19,12 @@ typedef struct {
 /* A file as it was read, whatever the spectra are. */
 typedef struct _GstOctBscanCalibrationFile GstOctBscanCalibrationFile;
 
-/* @location: an .ini file: groups [camera 0], [camera 1], ..., or one [camera]
- *   for all
- *
- * Returns: (transfer full) (nullable): NULL with @error set */
-GstOctBscanCalibrationFile *gst_oct_bscan_calibration_file_load (
-    const gchar *location, ImkError *error);
-
-/* @self may be NULL. */
-void gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self);
+/* A GstImagingFileLoad of an .ini file: groups [camera 0], [camera 1], ..., or
+ * one [camera] for all. Whether they fit the spectra is seen where they are
+ * used. Returns: (transfer full) (nullable): a GstOctBscanCalibrationFile */
+gpointer gst_oct_bscan_calibration_file_load (
+    const gchar *property, const gchar *location, ImkError *error);
+void gst_oct_bscan_calibration_file_free (gpointer file);
 
 /* @file: (nullable): without one all cameras are linear in wavenumber; stays
  *   valid as long as what is returned
@@ -62,5 +59,11 @@ gboolean gst_oct_bscan_calibration_save (const gchar *from,
     GError **error);
 
 void gst_oct_bscan_calibration_free (GstOctBscanCalibration *self);
+
+/* gstoctbscantable.c: changes the table @text, as spectrometers and
+ * spreadsheets write it, so that numbers and separators are left, with points:
+ * blanks comments and a header line, and changes decimal commas. Returns: lines
+ * with numbers */
+guint gst_oct_bscan_table_clean (gchar *text);
 
 G_END_DECLS

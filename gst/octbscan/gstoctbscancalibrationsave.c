@@ -12,34 +12,29 @@ static const gchar *const file_keys[] = {
 static void
 make_absolute (GKeyFile *file, const gchar *group, const gchar *location)
 {
-  gchar *folder = g_path_get_dirname (location);
-  gchar *here = g_canonicalize_filename (folder, NULL);
+  g_autofree gchar *folder = g_path_get_dirname (location);
+  g_autofree gchar *here = g_canonicalize_filename (folder, NULL);
 
   for (guint i = 0; i < G_N_ELEMENTS (file_keys); i++) {
-    gchar *name = g_key_file_get_string (file, group, file_keys[i], NULL);
-    gchar *path = name ? g_canonicalize_filename (name, here) : NULL;
+    g_autofree gchar *name =
+        g_key_file_get_string (file, group, file_keys[i], NULL);
+    g_autofree gchar *path = name ? g_canonicalize_filename (name, here) : NULL;
 
     if (path)
       g_key_file_set_string (file, group, file_keys[i], path);
-    g_free (path);
-    g_free (name);
   }
-  g_free (here);
-  g_free (folder);
 }
 
 static void
 copy_group (GKeyFile *file, const gchar *from, const gchar *to)
 {
-  gchar **keys = g_key_file_get_keys (file, from, NULL, NULL);
+  g_auto (GStrv) keys = g_key_file_get_keys (file, from, NULL, NULL);
 
   for (gchar **k = keys; k && *k; k++) {
-    gchar *value = g_key_file_get_value (file, from, *k, NULL);
+    g_autofree gchar *value = g_key_file_get_value (file, from, *k, NULL);
 
     g_key_file_set_value (file, to, *k, value);
-    g_free (value);
   }
-  g_strfreev (keys);
 }
 
 /* Of which a camera has one. */
@@ -64,7 +59,7 @@ static void
 set_property (GKeyFile *file, const guint *order, const gchar *key,
     const gchar *text, guint n_cameras)
 {
-  gchar **parts = g_strsplit (text, ",", -1);
+  g_auto (GStrv) parts = g_strsplit (text, ",", -1);
   guint n = g_strv_length (parts);
   gboolean has_one = g_key_file_has_group (file, "camera");
   gchar name[32];
@@ -79,17 +74,6 @@ set_property (GKeyFile *file, const guint *order, const gchar *key,
   }
   if (n > 1 && has_one)
     g_key_file_remove_group (file, "camera", NULL);
-  g_strfreev (parts);
-}
-
-static void
-set_samples (GKeyFile *file, guint samples)
-{
-  gchar **groups = g_key_file_get_groups (file, NULL);
-
-  for (gchar **g = groups; *g; g++)
-    g_key_file_set_integer (file, *g, "samples", (gint) samples);
-  g_strfreev (groups);
 }
 
 gboolean
@@ -121,8 +105,10 @@ gst_oct_bscan_calibration_save (const gchar *from, const GstImagingArray *order,
     set_property (file, turns, "k-polynomial", k_polynomial, n_cameras);
   if (dispersion)
     set_property (file, turns, "dispersion", dispersion, n_cameras);
-  if (samples > 0)
-    set_samples (file, samples);
+  g_strfreev (groups);
+  groups = g_key_file_get_groups (file, NULL); /* they may be others now */
+  for (gchar **g = groups; *g && samples > 0; g++)
+    g_key_file_set_integer (file, *g, "samples", (gint) samples);
   text = g_key_file_to_data (file, &size, NULL);
   return gst_imaging_file_save (to, text, size, error);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A work item on the CPU, at once. */
-#include "gstoctbscancpu.h"
-
 #include "gstoctbscaninput.h"
+#include "gstoctbscanwork.h"
 
 static ImkStatus
 run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
@@ -18,13 +17,13 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     for (guint i = 0; i < N_OUTPUTS; i++)
       if (w->out[i]) {
         images[i] = out[i].planes[0];
-        gst_oct_bscan_advance (
-            &images[i], k * gst_oct_bscan_pad_step (&w->snapshot->info[i]));
+        images[i].data = (guint8 *) images[i].data +
+                         k * gst_oct_bscan_pad_step (&w->snapshot->info[i]);
         gst_oct_bscan_work_image (w, i, &images[i]);
       }
     if (from) {
       in = *from;
-      gst_oct_bscan_advance (&in, k * gst_oct_bscan_work_in_step (self));
+      in.data = (guint8 *) in.data + k * gst_oct_bscan_work_in_step (self);
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images,
         &w->reports[k], IMK_LOCATION_HOST, &track);
@@ -33,9 +32,8 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
   return status;
 }
 
-ImkStatus
-gst_oct_bscan_run_on_cpu (
-    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
+static ImkStatus
+run (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
   GstImagingFrame from, out[N_OUTPUTS];
   gboolean mapped[N_OUTPUTS] = {FALSE};
@@ -69,13 +67,11 @@ gst_oct_bscan_run_on_cpu (
 }
 
 ImkStatus
-gst_oct_bscan_redo_on_cpu (
+gst_oct_bscan_run_on_cpu (
     GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
-  ImkStatus status;
+  ImkStatus status = run (self, w, error);
 
-  gst_oct_bscan_work_renew (w);
-  status = gst_oct_bscan_run_on_cpu (self, w, error);
   if (status == IMK_OK || !gst_oct_bscan_work_is_lost (self, w, status))
     return status;
   GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error->message);

@@ -63,7 +63,6 @@ static ImkStatus
 slot_open (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   gpointer *events[] = {&slot->uploaded, &slot->computed, &slot->done};
-  gpointer reports;
   ImkStatus status;
 
   slot->works = g_new0 (GstOctBscanWork *, self->max_jobs);
@@ -74,11 +73,9 @@ slot_open (GstOctBscanDevice *self, Slot *slot, ImkError *error)
     slot->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&slot->stream, error);
   if (status == IMK_OK)
-    status =
-        self->device->alloc_pinned (self->max_jobs * sizeof (GstOctBscanReport),
-            &reports, (gpointer *) &slot->device_reports, error);
-  if (status == IMK_OK)
-    slot->reports = reports;
+    status = self->device->alloc_pinned (
+        self->max_jobs * sizeof (GstOctBscanReport),
+        (gpointer *) &slot->reports, (gpointer *) &slot->device_reports, error);
   for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
     status = self->device->event_new (events[i], error);
   return status;
@@ -89,14 +86,12 @@ slot_close (GstOctBscanDevice *self, Slot *slot, gboolean is_current)
 {
   gpointer events[] = {slot->uploaded, slot->computed, slot->done};
 
-  for (guint i = 0; i < G_N_ELEMENTS (events); i++)
-    if (is_current)
-      self->device->event_free (events[i]);
-  for (guint i = 0; i < N_PLANES; i++) {
-    if (is_current)
-      self->device->free_device (slot->places[i].block);
+  for (guint i = 0; i < G_N_ELEMENTS (events) && is_current; i++)
+    self->device->event_free (events[i]);
+  for (guint i = 0; i < N_PLANES && is_current; i++)
+    self->device->free_device (slot->places[i].block);
+  for (guint i = 0; i < N_PLANES; i++)
     g_free (slot->places[i].planes);
-  }
   if (is_current && slot->stream)
     self->device->stream_free (slot->stream);
   if (is_current && slot->reports)
@@ -158,9 +153,8 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
   if (is_current) {
     self->device->stream_free (self->upload);
     self->device->stream_free (self->download);
-  }
-  if (is_current)
     gst_imaging_context_pop (self->context);
+  }
   g_free (self->slots);
   g_object_unref (self->context);
   g_mutex_clear (&self->lock);
@@ -297,17 +291,6 @@ map_work (GstOctBscanDevice *self, Slot *slot, guint i, ImkError *error)
   return status;
 }
 
-static ImkStatus
-map_all (GstOctBscanDevice *self, Slot *slot, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-
-  slot->n_jobs = 0;
-  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
-    status = map_work (self, slot, i, error);
-  return status;
-}
-
 static GstBuffer *
 buffer_of (Slot *slot, guint kind, guint i)
 {
@@ -394,24 +377,20 @@ copy_blocks (GstOctBscanDevice *self, Slot *slot, guint kind, gpointer stream,
 
   for (guint i = 0; i < slot->n && status == IMK_OK; i += n) {
     const Plane *plane = &p->planes[i];
-    guint8 *block;
+    gboolean has_many = plane->n > 1;
+    const GstVideoInfo *info =
+        kind == IN ? gst_imaging_engine_info (self->element->base.engine)
+                   : &slot->works[i]->snapshot->info[kind];
 
     n = 1;
     if (!plane->is_mapped || !plane->is_block)
       continue;
-    block = p->block + plane->at * p->pitch;
-    if (plane->n > 1) {
-      const GstVideoInfo *info =
-          kind == IN ? gst_imaging_engine_info (self->element->base.engine)
-                     : &slot->works[i]->snapshot->info[kind];
-
-      status = copy_rows (self, kind, block, p->pitch, plane->map.data,
-          plane->step, info->size, plane->n, stream, error);
-    } else {
+    if (!has_many)
       n = count_run (slot, p, i);
-      status = copy_rows (self, kind, block, p->pitch, plane->map.data,
-          p->pitch, plane->map.size, n, stream, error);
-    }
+    status = copy_rows (self, kind, p->block + plane->at * p->pitch, p->pitch,
+        plane->map.data, has_many ? plane->step : p->pitch,
+        has_many ? info->size : plane->map.size, has_many ? plane->n : n,
+        stream, error);
   }
   return status;
 }
@@ -485,7 +464,8 @@ set_job (GstOctBscanDevice *self, Slot *slot, guint i, guint k)
     if (!buffer_of (slot, kind, i))
       continue;
     images[kind] = slot->places[kind].planes[i].image;
-    gst_oct_bscan_advance (&images[kind], k * slot->places[kind].pitch);
+    images[kind].data =
+        (guint8 *) images[kind].data + k * slot->places[kind].pitch;
     if (kind != IN)
       gst_oct_bscan_work_image (w, kind, &images[kind]);
   }
@@ -497,28 +477,18 @@ set_job (GstOctBscanDevice *self, Slot *slot, guint i, guint k)
   slot->reports[at] = (GstOctBscanReport){0};
 }
 
-static ImkStatus
-run_kernel (GstOctBscanDevice *self, Slot *slot, ImkError *error)
-{
-  for (guint i = 0; i < slot->n; i++)
-    for (guint k = 0; k < slot->works[i]->n; k++)
-      set_job (self, slot, i, k);
-  return imk_octbscan_process (
-      self->kernel, slot->jobs, slot->n_jobs, slot->stream, error);
-}
-
 /* Makes @second wait for @first. */
 static ImkStatus
 follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
     gpointer second, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
-  if (first != second)
-    status = self->device->event_record (event, first, error);
-  if (first != second && status == IMK_OK)
-    status = self->device->event_wait (event, second, error);
-  return status;
+  if (first == second)
+    return IMK_OK;
+  status = self->device->event_record (event, first, error);
+  return status == IMK_OK ? self->device->event_wait (event, second, error)
+                          : status;
 }
 
 static ImkStatus
@@ -526,8 +496,11 @@ run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   gpointer up = slot->is_alone ? slot->stream : self->upload;
   gpointer down = slot->is_alone ? slot->stream : self->download;
-  ImkStatus status = map_all (self, slot, error);
+  ImkStatus status = IMK_OK;
 
+  slot->n_jobs = 0;
+  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+    status = map_work (self, slot, i, error);
   if (status == IMK_OK)
     status = copy_blocks (self, slot, IN, up, error);
   if (status == IMK_OK)
@@ -535,8 +508,12 @@ run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
   if (status == IMK_OK)
     status = imk_octbscan_update (
         self->kernel, &slot->works[0]->snapshot->config, error);
+  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+    for (guint k = 0; k < slot->works[i]->n; k++)
+      set_job (self, slot, i, k);
   if (status == IMK_OK)
-    status = run_kernel (self, slot, error);
+    status = imk_octbscan_process (
+        self->kernel, slot->jobs, slot->n_jobs, slot->stream, error);
   if (status == IMK_OK)
     status = follow_stream (self, slot->computed, slot->stream, down, error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
@@ -584,15 +561,6 @@ gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint number,
   return status;
 }
 
-static void
-take_reports (const Slot *slot)
-{
-  for (guint i = 0; i < slot->n; i++)
-    memcpy (slot->works[i]->reports,
-        slot->reports + slot->places[IN].planes[i].at,
-        slot->works[i]->n * sizeof (GstOctBscanReport));
-}
-
 ImkStatus
 gst_oct_bscan_device_finish (
     GstOctBscanDevice *self, guint number, ImkError *error)
@@ -603,8 +571,10 @@ gst_oct_bscan_device_finish (
 
   if (is_current)
     status = wait_for (self, slot, error);
-  if (status == IMK_OK)
-    take_reports (slot);
+  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+    memcpy (slot->works[i]->reports,
+        slot->reports + slot->places[IN].planes[i].at,
+        slot->works[i]->n * sizeof (GstOctBscanReport));
   status = unmap_all (slot, status, error);
   if (is_current)
     gst_imaging_context_pop (self->context);
@@ -614,7 +584,7 @@ gst_oct_bscan_device_finish (
 }
 
 ImkStatus
-gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
+gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanFound what,
     gpointer values, ImkError *error)
 {
   ImkStatus status = gst_imaging_context_push (self->context, error);
@@ -622,7 +592,7 @@ gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
   if (status != IMK_OK)
     return status;
   g_mutex_lock (&self->lock);
-  status = get (self->kernel, values, error);
+  status = gst_oct_bscan_get_found (self->kernel, what, values, error);
   g_mutex_unlock (&self->lock);
   gst_imaging_context_pop (self->context);
   return status;

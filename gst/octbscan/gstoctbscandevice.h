@@ -34,8 +34,8 @@ ImkStatus gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint number,
     GstOctBscanWork **works, guint n, ImkError *error);
 
 /* What the kernel took off last. Any thread. */
-ImkStatus gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanGet get,
-    gpointer values, ImkError *error);
+ImkStatus gst_oct_bscan_device_get (GstOctBscanDevice *self,
+    GstOctBscanFound what, gpointer values, ImkError *error);
 
 /* Waits for the batch of slot @number. */
 ImkStatus gst_oct_bscan_device_finish (

@@ -3,27 +3,6 @@
 
 #include <string.h>
 
-/* Is @npy one row of @n for all cameras, or a row for each? */
-static gboolean
-fits (const GstImagingNdArray *npy, guint n_cameras, guint n, gboolean *each)
-{
-  *each = npy->n_dims == 2;
-  return *each ? npy->dims[0] == n_cameras && npy->dims[1] == n
-               : npy->n_dims == 1 && npy->dims[0] == n;
-}
-
-/* @values: a row, or one for each camera. Returns: (transfer full) */
-static gdouble *
-spread (const gdouble *values, gboolean each, guint n_cameras, gsize n_row)
-{
-  gdouble *rows = g_new (gdouble, n_cameras * n_row);
-
-  for (guint i = 0; i < n_cameras; i++)
-    memcpy (rows + i * n_row, values + (each ? i * n_row : 0),
-        n_row * sizeof (gdouble));
-  return rows;
-}
-
 static gdouble *
 failed (const gchar *property, GError *why, ImkError *error)
 {
@@ -36,39 +15,51 @@ static gdouble *
 misshaped (const gchar *property, const gchar *location,
     const GstImagingNdArray *npy, const gchar *wanted, ImkError *error)
 {
-  gchar *shape = gst_imaging_nd_array_describe (npy);
+  g_autofree gchar *shape = gst_imaging_nd_array_describe (npy);
 
   imk_error_set (error, IMK_ERROR_FILE, "%s \"%s\" is %s; it must be %s.",
       property, location, shape, wanted);
-  g_free (shape);
   return NULL;
+}
+
+/* @values: of @file, @parts numbers each: a row of @n for all cameras, or one
+ *   for each; (nullable): they are of another kind
+ * @what: the property, and what its values are, for messages
+ * Returns: (transfer full): rows of all cameras */
+static gdouble *
+spread (const GstImagingFile *file, const gdouble *values, guint n_cameras,
+    guint n, guint parts, const gchar *const what[2], ImkError *error)
+{
+  const GstImagingNdArray *npy = file->data;
+  gboolean each = npy->n_dims == 2 && npy->dims[0] == n_cameras;
+  gsize n_row = (gsize) n * parts;
+  gdouble *rows;
+
+  if (!values || npy->n_dims != (each ? 2 : 1) || npy->dims[each] != n) {
+    g_autofree gchar *wanted =
+        g_strdup_printf ("%s, [%u] for all cameras or [%u, %u] for each",
+            what[1], n, n_cameras, n);
+
+    return misshaped (what[0], file->location, npy, wanted, error);
+  }
+  rows = g_new (gdouble, n_cameras * n_row);
+  for (guint i = 0; i < n_cameras; i++)
+    memcpy (rows + i * n_row, values + (each ? i * n_row : 0),
+        n_row * sizeof (gdouble));
+  return rows;
 }
 
 gdouble *
 gst_oct_bscan_get_background (
     const GstImagingFile *file, guint n_cameras, guint width, ImkError *error)
 {
-  const gchar *property = "background-location";
-  const GstImagingNdArray *npy = file->data;
+  static const gchar *const what[] = {"background-location", "spectra"};
   GError *why = NULL;
-  gdouble *values = gst_imaging_nd_array_to_double (npy, NULL, &why);
-  gdouble *spectra = NULL;
-  gboolean each;
+  g_autofree gdouble *values =
+      gst_imaging_nd_array_to_double (file->data, NULL, &why);
 
-  if (why) {
-    failed (property, why, error);
-  } else if (fits (npy, n_cameras, width, &each)) {
-    spectra = spread (values, each, n_cameras, width);
-  } else {
-    gchar *wanted = g_strdup_printf (
-        "[%u], a spectrum for all cameras, or [%u, %u], one for each", width,
-        n_cameras, width);
-
-    misshaped (property, file->location, npy, wanted, error);
-    g_free (wanted);
-  }
-  g_free (values);
-  return spectra;
+  return why ? failed (what[0], why, error)
+             : spread (file, values, n_cameras, width, 1, what, error);
 }
 
 /* Returns: (transfer full) (nullable): pairs, NULL when they are not complex */
@@ -92,23 +83,10 @@ gdouble *
 gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
     guint n_depths, ImkError *error)
 {
-  const gchar *property = "pattern-location";
-  const GstImagingNdArray *npy = file->data;
-  gdouble *values = complex_values (npy), *pattern = NULL;
-  gboolean each;
+  static const gchar *const what[] = {"pattern-location", "complex depths"};
+  g_autofree gdouble *values = complex_values (file->data);
 
-  if (values && fits (npy, n_cameras, n_depths, &each)) {
-    pattern = spread (values, each, n_cameras, 2 * (gsize) n_depths);
-  } else {
-    gchar *wanted = g_strdup_printf (
-        "complex, [%u] depths for all cameras or [%u, %u] for each", n_depths,
-        n_cameras, n_depths);
-
-    misshaped (property, file->location, npy, wanted, error);
-    g_free (wanted);
-  }
-  g_free (values);
-  return pattern;
+  return spread (file, values, n_cameras, n_depths, 2, what, error);
 }
 
 gpointer
@@ -118,7 +96,7 @@ gst_oct_bscan_load_curve (
   GstImagingNdArray *npy =
       gst_imaging_setting_load_array (property, location, error);
   GError *why = NULL;
-  gdouble *values =
+  g_autofree gdouble *values =
       npy ? gst_imaging_nd_array_to_double (npy, NULL, &why) : NULL;
 
   if (why) {
@@ -128,7 +106,6 @@ gst_oct_bscan_load_curve (
     misshaped (property, location, npy, "[n], numbers", error);
     g_clear_pointer (&npy, gst_imaging_nd_array_free);
   }
-  g_free (values);
   return npy;
 }
 

@@ -10,7 +10,6 @@
 #include "gstoctbscanplan.h"
 #include "gstoctbscanprocess.h"
 #include "gstoctbscanqueue.h"
-#include "gstoctbscansweep.h"
 
 static void
 restart_turns (GstOctBscan *self, const gchar *why)
@@ -20,29 +19,6 @@ restart_turns (GstOctBscan *self, const gchar *why)
 }
 
 /* --- buffers -------------------------------------------------------------- */
-
-static gboolean
-follow_memory (GstOctBscan *self, GstBuffer *buffer)
-{
-  gboolean ok;
-
-  g_mutex_lock (&self->engine_lock);
-  ok = gst_imaging_engine_follow (self->base.engine, buffer);
-  g_mutex_unlock (&self->engine_lock);
-  return ok;
-}
-
-/* A mean ends at an interruption. If lines of an incomplete B-scan are waiting,
- * the order of the cameras is unknown, too, and restarts. */
-static void
-handle_discont (GstOctBscan *self)
-{
-  if (gst_oct_bscan_group_n_waiting (self->input.group) > 0) {
-    restart_turns (self, "the stream is interrupted");
-  } else {
-    gst_oct_bscan_show_mean (self);
-  }
-}
 
 static void
 warn_of_gap (GstOctBscan *self, guint64 n, guint n_waiting, guint n_skipped)
@@ -115,6 +91,7 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   guint64 n_missing, frame;
   guint most, n;
   GstBuffer *bscan;
+  gboolean ok;
   ImkError error;
 
   if (!self->in_use.has_caps && self->input.lines.width == 0) {
@@ -126,10 +103,18 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   self->input.n_missing += n_missing;
   if (n_missing > 0 && self->in_use.has_caps)
     skip_missing (self, n_missing);
+  /* A mean ends at an interruption. If lines of an incomplete B-scan are
+   * waiting, the order of the cameras is unknown, too, and restarts. */
+  else if (GST_BUFFER_IS_DISCONT (buffer) &&
+           gst_oct_bscan_group_n_waiting (self->input.group) > 0)
+    restart_turns (self, "the stream is interrupted");
   else if (GST_BUFFER_IS_DISCONT (buffer))
-    handle_discont (self);
-  if (!gst_oct_bscan_follow_settings (self, buffer) ||
-      !follow_memory (self, buffer)) {
+    gst_oct_bscan_show_mean (self);
+  ok = gst_oct_bscan_follow_settings (self, buffer);
+  g_mutex_lock (&self->engine_lock);
+  ok = ok && gst_imaging_engine_follow (self->base.engine, buffer);
+  g_mutex_unlock (&self->engine_lock);
+  if (!ok) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
@@ -146,13 +131,11 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
       break;
     }
     gst_oct_bscan_follow_actions (self, bscan);
-    flow = gst_oct_bscan_process (self, bscan, n, self->input.frame, entered);
+    flow = gst_oct_bscan_process (self,
+        gst_oct_bscan_work_new (self, bscan, n, self->input.frame, entered));
     self->input.frame = frame;
   }
-  if (status != IMK_OK) {
-    flow = gst_oct_bscan_post_error (self, &error);
-  }
-  return flow;
+  return status == IMK_OK ? flow : gst_oct_bscan_post_error (self, &error);
 }
 
 /* --- events and queries --------------------------------------------------- */
@@ -226,25 +209,19 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 }
 
 static gboolean
-is_of_video (GstQuery *query)
-{
-  GstCaps *caps;
-
-  gst_query_parse_allocation (query, &caps, NULL);
-  return caps && gst_structure_has_name (
-                     gst_caps_get_structure (caps, 0), "video/x-raw");
-}
-
-static gboolean
 gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
   GstOctBscan *self = GST_OCT_BSCAN (parent);
+  GstCaps *caps = NULL;
 
   if (gst_imaging_engine_query (self->base.engine, query))
     return TRUE;
   if (GST_QUERY_IS_SERIALIZED (query))
     gst_oct_bscan_drain (self);
-  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION || !is_of_video (query))
+  if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION)
+    gst_query_parse_allocation (query, &caps, NULL);
+  if (!caps ||
+      !gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw"))
     return gst_pad_query_default (pad, parent, query);
   if (!gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);

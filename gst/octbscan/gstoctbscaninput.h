@@ -6,8 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* --- gstoctbscanformat.c
- * ------------------------------------------------------ */
+/* --- gstoctbscanformat.c */
 
 /* Makes of the mapped plane of a B-scan the image that kernels take, without
  * the lines of skip-first-line. */
@@ -28,8 +27,7 @@ gboolean gst_oct_bscan_is_on_device (GstBuffer *buffer);
 /* Returns: bytes from one B-scan of a work item to the next */
 gsize gst_oct_bscan_work_in_step (const GstOctBscan *self);
 
-/* --- gstoctbscanturns.c
- * ------------------------------------------------------- */
+/* --- gstoctbscanturns.c */
 
 /* Drops the lines of an incomplete B-scan, with a warning of @why. */
 void gst_oct_bscan_forget_lines (GstOctBscan *self, const gchar *why);
@@ -40,16 +38,37 @@ void gst_oct_bscan_end_run (GstOctBscan *self, const gchar *why);
 /* The next line is that of first-camera. */
 void gst_oct_bscan_begin_turns (GstOctBscan *self);
 
-/* --- gstoctbscanactions.c
- * ----------------------------------------------------- */
+/* --- gstoctbscanactions.c */
 
 void gst_oct_bscan_install_actions (GObjectClass *klass);
+
+/* What @kernel took off last. */
+ImkStatus gst_oct_bscan_get_found (ImkOctbscan *kernel, GstOctBscanFound what,
+    gpointer values, ImkError *error);
+
+/* Sets both properties (nullable) at once, and the live dispersion to none: it
+ * would go before them. */
+void gst_oct_bscan_set_found (
+    GstOctBscan *self, const gchar *k_polynomial, const gchar *dispersion);
 
 /* Runs requested actions on the B-scan @in. */
 void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 
-/* --- gstoctbscaninput.c
- * ------------------------------------------------------- */
+/* --- gstoctbscansweep.c */
+
+/* Returns: whether records are corrected */
+gboolean gst_oct_bscan_has_sweeps (const Settings *settings);
+
+/* @lines: of a B-scan */
+ImkStatus gst_oct_bscan_check_sweeps (
+    const Settings *settings, const ImkOctbscanConfig *lines, ImkError *error);
+
+/* Corrects the records of the next B-scan, in a copy where they belong to
+ * somebody else. */
+ImkStatus gst_oct_bscan_correct_sweeps (
+    GstOctBscan *self, GstBuffer **bscan, ImkError *error);
+
+/* --- gstoctbscaninput.c */
 
 void gst_oct_bscan_set_sink_functions (GstPad *sink);
 

@@ -4,7 +4,7 @@
 
 #include "gstoctbscanfiles.h"
 #include "gstimagingpicture.h"
-#include "gstoctbscansweep.h"
+#include "gstoctbscaninput.h"
 
 /* Of the B-scans that a device is given at once. */
 #define MOST_ASCANS 16384u
@@ -18,25 +18,20 @@ get_arrays (GstOctBscanPlan *self, const Settings *s, ImkError *error)
   ImkOctbscanConfig *c = &self->config;
 
   if (s->background && c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE &&
-      !(self->background = gst_oct_bscan_get_background (
+      !(c->background = gst_oct_bscan_get_background (
             s->background, c->n_cameras, c->width, error)))
     return IMK_ERROR_FILE;
   if (s->pattern && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE &&
-      !(self->pattern = gst_oct_bscan_get_pattern (
+      !(c->pattern = gst_oct_bscan_get_pattern (
             s->pattern, c->n_cameras, imk_octbscan_n_depths (c), error)))
     return IMK_ERROR_FILE;
   if (s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
-    self->curve = gst_oct_bscan_get_curve (s->scan_curve, &c->n_scan_curve);
+    c->scan_curve = gst_oct_bscan_get_curve (s->scan_curve, &c->n_scan_curve);
   if (s->window && c->window == IMK_OCTBSCAN_WINDOW_FILE)
-    self->window = gst_oct_bscan_get_curve (s->window, &c->n_window_values);
+    c->window_values = gst_oct_bscan_get_curve (s->window, &c->n_window_values);
   if (s->tracking_reference && c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    self->profile =
+    c->tracking_profile =
         gst_oct_bscan_get_curve (s->tracking_reference, &c->n_tracking_profile);
-  c->tracking_profile = self->profile;
-  c->background = self->background;
-  c->pattern = self->pattern;
-  c->scan_curve = self->curve;
-  c->window_values = self->window;
   return IMK_OK;
 }
 
@@ -181,11 +176,11 @@ gst_oct_bscan_plan_free (GstOctBscanPlan *self)
   if (!self)
     return;
   gst_oct_bscan_calibration_free (self->calibration);
-  g_free (self->background);
-  g_free (self->pattern);
-  g_free (self->curve);
-  g_free (self->window);
-  g_free (self->profile);
+  g_free ((gpointer) self->config.background);
+  g_free ((gpointer) self->config.pattern);
+  g_free ((gpointer) self->config.scan_curve);
+  g_free ((gpointer) self->config.window_values);
+  g_free ((gpointer) self->config.tracking_profile);
   g_free (self);
 }
 

@@ -75,13 +75,9 @@ add_latency (GstOctBscan *self, GstPad *pad, GstQuery *query)
 gboolean
 gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
-  GstOctBscan *self = GST_OCT_BSCAN (parent);
-
-  if (gst_imaging_engine_query (self->base.engine, query))
-    return TRUE;
-  if (!gst_pad_query_default (pad, parent, query))
+  if (!gst_imaging_element_query (pad, parent, query))
     return FALSE;
   if (GST_QUERY_TYPE (query) == GST_QUERY_LATENCY)
-    add_latency (self, pad, query);
+    add_latency (GST_OCT_BSCAN (parent), pad, query);
   return TRUE;
 }

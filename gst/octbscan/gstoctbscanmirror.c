@@ -5,7 +5,6 @@
 
 #include "gstoctbscaninput.h"
 #include "gstoctbscanplan.h"
-#include "gstoctbscantravel.h"
 
 /* Positions whose fringes differ by less are one. */
 #define SAME_POSITION 0.05
@@ -20,7 +19,8 @@ struct _GstOctBscanMirrors {
   GString *sides;    /* of the B-scans that are waited for */
   gdouble travel_um; /* 0: unknown */
   gboolean forgets;  /* the positions, with the next B-scan */
-  guint width;       /* of all positions; the streaming thread changes it */
+
+  gint width; /* atomic; of all positions; the streaming thread changes it */
 
   /* Of the streaming thread. */
   guint n_cameras; /* of all positions */
@@ -89,12 +89,7 @@ gst_oct_bscan_wants_mirror (GstOctBscan *self)
 guint
 gst_oct_bscan_mirror_samples (GstOctBscan *self)
 {
-  guint width;
-
-  GST_OBJECT_LOCK (self);
-  width = self->mirrors->width;
-  GST_OBJECT_UNLOCK (self);
-  return width;
+  return (guint) g_atomic_int_get (&self->mirrors->width);
 }
 
 /* --- positions ------------------------------------------------------------ */
@@ -128,11 +123,9 @@ measure (GstOctBscan *self, const ImkImage *in, gint side, ImkError *error)
   Position *p = g_new0 (Position, 1);
   ImkStatus status = IMK_OK;
 
-  if (mirrors->width != c->width || mirrors->n_cameras != c->n_cameras)
+  if ((guint) mirrors->width != c->width || mirrors->n_cameras != c->n_cameras)
     g_ptr_array_set_size (mirrors->positions, 0);
-  GST_OBJECT_LOCK (self);
-  mirrors->width = c->width;
-  GST_OBJECT_UNLOCK (self);
+  g_atomic_int_set (&mirrors->width, (gint) c->width);
   mirrors->n_cameras = c->n_cameras;
   for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
     status = imk_octbscan_measure_mirror (
@@ -155,12 +148,9 @@ append_numbers (GString *text, const gdouble *numbers, guint n, gboolean comma)
 
   if (comma)
     g_string_append_c (text, ',');
-  for (guint i = 0; i < n; i++) {
-    if (i > 0)
-      g_string_append_c (text, ';');
-    g_string_append (
-        text, g_ascii_formatd (digits, sizeof (digits), "%.12g", numbers[i]));
-  }
+  for (guint i = 0; i < n; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? ";" : "",
+        g_ascii_formatd (digits, sizeof (digits), "%.12g", numbers[i]));
 }
 
 static void
@@ -235,32 +225,18 @@ solve (GstOctBscan *self, gdouble travel_um, Report *r, ImkError *error)
   return status;
 }
 
-/* All at once; the live dispersion would go before it. */
-static void
-set_properties (GstOctBscan *self, const Report *r)
-{
-  GstStructure *s = gst_structure_new (
-      "settings", "dispersion", G_TYPE_STRING, r->dispersion->str, NULL);
-  GValue none = G_VALUE_INIT;
-
-  if (self->in_use.now->mirror_fit == IMK_OCTBSCAN_MIRROR_FIT_PHASE)
-    gst_structure_set (
-        s, "k-polynomial", G_TYPE_STRING, r->k_polynomial->str, NULL);
-  g_value_init (&none, GST_TYPE_ARRAY);
-  gst_structure_set_value (s, "dispersion-2", &none);
-  gst_structure_take_value (s, "dispersion-3", &none);
-  g_object_set (self, "settings", s, NULL);
-  gst_structure_free (s);
-}
-
 /* @why: (nullable): it is refused */
 static void
 tell (GstOctBscan *self, Report *r, const gchar *why)
 {
-  gchar *k_polynomial = NULL, *dispersion = NULL;
+  g_autofree gchar *k_polynomial = NULL, *dispersion = NULL;
 
   if (!why)
-    set_properties (self, r);
+    gst_oct_bscan_set_found (self,
+        self->in_use.now->mirror_fit == IMK_OCTBSCAN_MIRROR_FIT_PHASE
+            ? r->k_polynomial->str
+            : NULL,
+        r->dispersion->str);
   g_object_get (
       self, "k-polynomial", &k_polynomial, "dispersion", &dispersion, NULL);
   gst_structure_set (r->message, "accepted", G_TYPE_BOOLEAN, why == NULL,
@@ -278,8 +254,6 @@ tell (GstOctBscan *self, Report *r, const gchar *why)
     GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", why), (NULL));
   else if (r->doubt)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", r->doubt), (NULL));
-  g_free (k_polynomial);
-  g_free (dispersion);
 }
 
 /* Returns: the side of the next B-scan; @is_last: no other one is waited for */

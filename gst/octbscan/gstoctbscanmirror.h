@@ -27,4 +27,17 @@ guint gst_oct_bscan_mirror_samples (GstOctBscan *self);
 /* @in: the B-scan, in host memory. Call from the streaming thread. */
 void gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in);
 
+/* gstoctbscantravel.c: approximate wavelengths leave depths some per cent off;
+ * the distance that a mirror was moved corrects them. Makes the wavenumbers of
+ * @camera so far apart that the mirror has moved by @travel_um from the first
+ * to the last of @fringes, and scales the depths.
+ * @factor: (out): the new depths beside those of the wavelengths
+ * @doubt: (out) (transfer full) (nullable): a sentence for the user
+ *
+ * Returns: IMK_ERROR_CONFIG, where the travel cannot be that of these mirrors
+ */
+ImkStatus gst_oct_bscan_scale_by_travel (ImkOctbscanMirrors *found,
+    const ImkOctbscanFringe *fringes, guint camera, gdouble travel_um,
+    gdouble *factor, gchar **doubt, ImkError *error);
+
 G_END_DECLS

@@ -7,25 +7,27 @@
 GstFlowReturn
 gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
 {
-  GstOctBscanPadFormat f = {GST_OCT_BSCAN_PAD_IMAGE, self->shared.width,
-      self->shared.height, self->input.bscan.fps_n, self->input.bscan.fps_d};
-  guint n = 1;
+  const ImkOctbscanConfig *c = &self->open.config;
+  GstOctBscanPadFormat f = {.output = i,
+      .fps_n = self->input.bscan.fps_n,
+      .fps_d = self->input.bscan.fps_d};
+  guint32 width, height;
+  guint n = i == COMPLEX ? 1 : self->in_use.now->average_bscans;
 
   if (!pad)
     return GST_FLOW_NOT_LINKED;
   gst_oct_bscan_pad_use_host (pad, self->shared.host_images);
-  if (i != COMPLEX)
-    n = self->in_use.now->average_bscans;
+  imk_octbscan_size (c, &width, &height);
   if (i == COMPLEX) {
-    f.kind = GST_OCT_BSCAN_PAD_COMPLEX;
-    f.width = (gint) imk_octbscan_n_depths (&self->open.config);
-    f.height = (gint) self->open.config.height;
+    width = imk_octbscan_n_depths (c);
+    height = c->height;
   } else if (i == ENFACE) {
-    f.kind = GST_OCT_BSCAN_PAD_ENFACE;
-    f.width = (gint) imk_octbscan_n_ascans (&self->open.config);
-    f.height = (gint) self->in_use.now->bscans_per_volume;
-    n = n > G_MAXINT / (guint) f.height ? G_MAXINT : n * (guint) f.height;
+    width = imk_octbscan_n_ascans (c);
+    height = self->in_use.now->bscans_per_volume;
+    n = n > G_MAXINT / height ? G_MAXINT : n * height;
   }
+  f.width = (gint) width;
+  f.height = (gint) height;
   if (!gst_util_fraction_multiply (
           f.fps_n, f.fps_d, 1, (gint) n, &f.fps_n, &f.fps_d)) {
     f.fps_n = 0;
@@ -35,12 +37,6 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
       pad, self->base.engine, &self->engine_lock, &f);
 }
 
-static gboolean
-wants (const GstOctBscanWork *w, guint output)
-{
-  return output == COMPLEX ? w->in != NULL : w->has_images;
-}
-
 static void
 stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
 {
@@ -48,15 +44,15 @@ stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
     gst_imaging_metadata_pass (buffer, w->like, FALSE);
   if (output == COMPLEX)
     return;
-  if (w->is_discont)
+  if (w->stamp.is_discont)
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
-  if (w->offset != GST_BUFFER_OFFSET_NONE) {
-    GST_BUFFER_OFFSET (buffer) = w->offset;
-    GST_BUFFER_OFFSET_END (buffer) = w->offset_end;
+  if (w->stamp.offset != GST_BUFFER_OFFSET_NONE) {
+    GST_BUFFER_OFFSET (buffer) = w->stamp.offset;
+    GST_BUFFER_OFFSET_END (buffer) = w->stamp.offset_end;
   }
-  GST_BUFFER_PTS (buffer) = w->pts;
-  GST_BUFFER_DTS (buffer) = w->dts;
-  GST_BUFFER_DURATION (buffer) = w->duration;
+  GST_BUFFER_PTS (buffer) = w->stamp.pts;
+  GST_BUFFER_DTS (buffer) = w->stamp.dts;
+  GST_BUFFER_DURATION (buffer) = w->stamp.duration;
 }
 
 /* Nothing has changed since the last B-scan. */
@@ -83,7 +79,7 @@ prepare_output (
     *are_new |= flow == GST_FLOW_OK;
   }
   pad->settled = w->snapshot->changes;
-  if (flow == GST_FLOW_OK && wants (w, i))
+  if (flow == GST_FLOW_OK && (i == COMPLEX ? w->in != NULL : w->has_images))
     flow = w->n > 1
                ? gst_oct_bscan_pad_acquire_block (pad, self->base.engine,
                      MAX (w->n, self->shared.n_full), &w->out[i])

@@ -56,9 +56,9 @@ image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
     GST_BUFFER_FLAG_UNSET (image, GST_BUFFER_FLAG_DISCONT);
   image = gst_imaging_src_pad_prepare_buffer (
       GST_IMAGING_SRC_PAD (w->snapshot->pads[output]), image);
-  GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
-  GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
-  GST_BUFFER_DURATION (image) = w->duration;
+  GST_BUFFER_PTS (image) = later (w->stamp.pts, w->stamp.duration, k);
+  GST_BUFFER_DTS (image) = later (w->stamp.dts, w->stamp.duration, k);
+  GST_BUFFER_DURATION (image) = w->stamp.duration;
   gst_oct_bscan_describe_image (
       w, output, k, gst_oct_bscan_shift (self, w, output, k), image);
   gst_oct_bscan_attach_lines (self, w, output, k, image);
@@ -124,8 +124,8 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     return gst_oct_bscan_post_error (self, &error);
   /* an image is long in coming; a sink prerolls with less */
   if (gst_oct_bscan_enface_is_new (self->output.enface) &&
-      GST_CLOCK_TIME_IS_VALID (w->pts))
-    gap = gst_event_new_gap (w->pts, w->duration);
+      GST_CLOCK_TIME_IS_VALID (w->stamp.pts))
+    gap = gst_event_new_gap (w->stamp.pts, w->stamp.duration);
   full = gst_oct_bscan_enface_add (self->output.enface, row);
   if (gap)
     gst_pad_push_event (GST_PAD (w->snapshot->pads[ENFACE]), gap);
@@ -190,18 +190,18 @@ count_bad (GstOctBscan *self, const GstOctBscanWork *w)
        "infinite or are beyond 1e15. bad-ascans of stats counts all of them. "
        "Look at what writes the spectra.",
           n_bad),
-      ("the B-scan with pts %" GST_TIME_FORMAT, GST_TIME_ARGS (w->pts)));
+      ("the B-scan with pts %" GST_TIME_FORMAT, GST_TIME_ARGS (w->stamp.pts)));
 }
 
 void
-gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
+gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w)
 {
-  if (!lost) {
+  if (!w->lost) {
     gst_oct_bscan_note_ends (self, w);
     count_bad (self, w);
   }
   for (guint k = 0; k < w->n; k++)
-    if (lost)
+    if (w->lost)
       gst_imaging_engine_count_lost (self->base.engine);
     else
       gst_imaging_engine_count_frame (self->base.engine, w->entered);

@@ -6,8 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* --- gstoctbscannegotiate.c
- * --------------------------------------------------- */
+/* --- gstoctbscannegotiate.c */
 
 /* Negotiates a pad. Call with the engine locked; it is unlocked during the
  * allocation query.
@@ -20,8 +19,7 @@ GstFlowReturn gst_oct_bscan_negotiate (
 GstFlowReturn gst_oct_bscan_prepare_outputs (
     GstOctBscan *self, GstOctBscanWork *work);
 
-/* --- gstoctbscanoutput.c
- * ------------------------------------------------------ */
+/* --- gstoctbscanoutput.c */
 
 /* Posts an error. Locks the engine. Returns: GST_FLOW_ERROR */
 GstFlowReturn gst_oct_bscan_post_error (
@@ -39,11 +37,9 @@ GstFlowReturn gst_oct_bscan_push_images (
     GstOctBscan *self, GstOctBscanWork *work);
 
 /* Counts @work in the statistics. One thread at a time. */
-void gst_oct_bscan_count (
-    GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
+void gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *work);
 
-/* --- gstoctbscanlines.c
- * ------------------------------------------------------- */
+/* --- gstoctbscanlines.c */
 
 /* Adds the lines of a work item of one B-scan to those of its mean. One thread
  * at a time. */
@@ -59,8 +55,7 @@ gdouble gst_oct_bscan_shift (const GstOctBscan *self,
 void gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *work,
     guint output, guint k, GstBuffer *image);
 
-/* --- gstoctbscanquantity.c
- * ---------------------------------------------------- */
+/* --- gstoctbscanquantity.c */
 
 /* Of an image, from the kernel and the settings in use. Call with the engine
  * locked. */

@@ -43,8 +43,7 @@ static GstCaps *
 make_offers (GstOctBscanPad *self, const GstOctBscanPadFormat *f)
 {
   g_autofree gchar *dims = g_strdup_printf (
-      f->kind == GST_OCT_BSCAN_PAD_COMPLEX ? "2:%d:%d:1" : "%d:%d:1:1",
-      f->width, f->height);
+      f->output == COMPLEX ? "2:%d:%d:1" : "%d:%d:1:1", f->width, f->height);
   GstCaps *caps =
       gst_caps_make_writable (gst_pad_get_pad_template_caps (GST_PAD (self)));
 
@@ -74,17 +73,15 @@ static gboolean
 set_infos (
     GstOctBscanPad *self, const GstCaps *caps, const GstOctBscanPadFormat *f)
 {
-  gboolean is_complex = f->kind == GST_OCT_BSCAN_PAD_COMPLEX;
-  gboolean is_enface = f->kind == GST_OCT_BSCAN_PAD_ENFACE;
-  GstVideoInfo *image = is_enface ? &self->volume : &self->info;
+  GstVideoInfo *image = f->output == ENFACE ? &self->volume : &self->info;
+  gint n = f->output == COMPLEX ? 2 * f->width : f->width;
 
   self->format = *f;
   self->is_float = is_tensor (gst_caps_get_structure (caps, 0));
-  if (self->is_float
-          ? !set_floats (image, is_complex ? 2 * f->width : f->width, f->height)
-          : !gst_imaging_video_info_from_caps (image, caps))
+  if (self->is_float ? !set_floats (image, n, f->height)
+                     : !gst_imaging_video_info_from_caps (image, caps))
     return FALSE;
-  if (is_enface)
+  if (f->output == ENFACE)
     set_floats (&self->info, f->width, 1);
   self->info.fps_n = f->fps_n;
   self->info.fps_d = f->fps_d;
@@ -157,20 +154,11 @@ decide_pool (GstOctBscanPad *self, GstImagingEngine *engine,
   return pool;
 }
 
-/* Whether images may be in device memory first and in host memory later. */
-static gboolean
-may_turn_to_host (const GstOctBscanPad *self, GstImagingEngine *engine)
-{
-  return !self->use_host && gst_imaging_engine_is_on_cuda (engine) &&
-         !gst_imaging_context_info (gst_imaging_engine_context (engine))
-              ->integrated;
-}
-
 /* Memory of tensors and en-face images is not shared with downstream. */
 static gboolean
 has_pool (const GstOctBscanPad *self)
 {
-  return self->format.kind == GST_OCT_BSCAN_PAD_IMAGE && !self->is_float;
+  return self->format.output != ENFACE && !self->is_float;
 }
 
 static GstFlowReturn
@@ -190,7 +178,10 @@ decide_allocation (GstOctBscanPad *self, GstImagingEngine *engine, GMutex *lock)
   g_mutex_lock (lock);
   self->pool = decide_pool (self, engine, query,
       self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE);
-  if (self->pool && may_turn_to_host (self, engine))
+  /* images may be in device memory first and in host memory later */
+  if (self->pool && !self->use_host && gst_imaging_engine_is_on_cuda (engine) &&
+      !gst_imaging_context_info (gst_imaging_engine_context (engine))
+           ->integrated)
     self->host = decide_pool (self, engine, query, GST_IMAGING_MEMORY_PINNED);
   gst_query_unref (query);
   return self->pool ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;

@@ -10,16 +10,14 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (
     GstOctBscanPad, gst_oct_bscan_pad, GST, OCT_BSCAN_PAD, GstImagingSrcPad)
 
-/* What the buffers of a pad are. */
-typedef enum {
-  GST_OCT_BSCAN_PAD_IMAGE,   /* of a B-scan, video or float32 tensors */
-  GST_OCT_BSCAN_PAD_COMPLEX, /* Z, float32 pairs as other/tensors */
-  GST_OCT_BSCAN_PAD_ENFACE, /* of a volume, likewise; its frames are f32 rows */
-} GstOctBscanPadKind;
+/* Outputs, in the order in which they are pushed and preroll: images of B-scans
+ * or of volumes (ENFACE, whose frames are f32 rows), video or float32 tensors;
+ * COMPLEX has Z, float32 pairs as other/tensors. */
+enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
 
 /* @width x @height: of images; of COMPLEX, depths and lines */
 typedef struct {
-  GstOctBscanPadKind kind;
+  guint output;
   gint width, height, fps_n, fps_d;
 } GstOctBscanPadFormat;
 
@@ -30,7 +28,7 @@ struct _GstOctBscanPad {
   GstVideoInfo info;     /* of frames, with caps: COMPLEX and ENFACE as bytes */
   GstVideoInfo volume;   /* of the image, for ENFACE */
   guint settled;         /* serial of the settings that it was negotiated for */
-  GstBufferPool *pool;   /* of IMAGE as video */
+  GstBufferPool *pool;   /* of images of B-scans as video */
   GstBufferPool *host;   /* (nullable): the pool of use_host, made in advance */
   GstBufferPool *blocks; /* (nullable): for several images each */
   gsize block_size;

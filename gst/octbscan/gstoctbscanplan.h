@@ -7,8 +7,7 @@
 
 G_BEGIN_DECLS
 
-/* --- gstoctbscankernel.c
- * ------------------------------------------------------ */
+/* --- gstoctbscankernel.c */
 
 /* Settings and input caps as a configuration of the kernel, with what its
  * pointers point to. It uses the files of the settings and must not outlive
@@ -17,7 +16,6 @@ struct _GstOctBscanPlan {
   ImkOctbscanConfig config;
   GstVideoInfo info; /* of a B-scan */
   GstOctBscanCalibration *calibration;
-  gdouble *background, *pattern, *curve, *window, *profile; /* (nullable) */
   gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* d2 and d3 of each camera */
 };
 
@@ -40,8 +38,7 @@ void gst_oct_bscan_forget_next_kernel (GstOctBscan *self);
 /* Warns of settings that make a wrong image of good spectra. */
 void gst_oct_bscan_warn_of_settings (GstOctBscan *self);
 
-/* --- gstoctbscanconfigure.c
- * --------------------------------------------------- */
+/* --- gstoctbscanconfigure.c */
 
 /* The settings @next (transfer full) are in use from now on, with the plan that
  * was made of them (transfer full) (nullable). */
@@ -60,8 +57,7 @@ void gst_oct_bscan_negotiate_all (GstOctBscan *self);
 /* Makes all pads negotiate caps and memory again. */
 void gst_oct_bscan_reconfigure (GstElement *element);
 
-/* --- gstoctbscanlatency.c
- * ----------------------------------------------------- */
+/* --- gstoctbscanlatency.c */
 
 /* Computes the latency of the input caps and the settings in use. Call with the
  * engine locked. */
@@ -69,8 +65,7 @@ void gst_oct_bscan_update_latency (GstOctBscan *self);
 gboolean gst_oct_bscan_src_query (
     GstPad *pad, GstObject *parent, GstQuery *query);
 
-/* --- gstoctbscanrange.c
- * ------------------------------------------------------- */
+/* --- gstoctbscanrange.c */
 
 /* B-scans whose ends range=auto takes a mean of. */
 enum { GST_OCT_BSCAN_AUTO = 8 };

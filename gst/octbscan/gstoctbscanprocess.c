@@ -3,7 +3,6 @@
  */
 #include "gstoctbscanprocess.h"
 
-#include "gstoctbscancpu.h"
 #include "gstoctbscaninput.h"
 #include "gstoctbscanoutput.h"
 #include "gstoctbscanqueue.h"
@@ -36,15 +35,11 @@ process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
   flow = gst_oct_bscan_prepare_outputs (self, w);
   if (flow == GST_FLOW_OK)
     status = gst_oct_bscan_run_on_cpu (self, w, &error);
-  if (status != IMK_OK && gst_oct_bscan_work_is_lost (self, w, status)) {
-    GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
-    gst_oct_bscan_count (self, w, TRUE);
-    w->lost = TRUE;
-  } else if (status != IMK_OK) {
+  if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->base.engine, status, &error);
     flow = GST_FLOW_ERROR;
   } else if (flow == GST_FLOW_OK && w->in) {
-    gst_oct_bscan_count (self, w, FALSE);
+    gst_oct_bscan_count (self, w);
   }
   g_mutex_unlock (&self->engine_lock);
   if (flow == GST_FLOW_OK && !w->lost)
@@ -63,11 +58,10 @@ follow_readers (GstOctBscan *self)
 {
   GstImagingStats *stats = gst_imaging_engine_stats (self->base.engine);
 
-  if (self->shared.host_images || gst_imaging_stats_streamed (stats) == 0 ||
-      gst_imaging_context_info (gst_imaging_engine_context (self->base.engine))
-          ->integrated)
-    return;
-  self->shared.host_images = TRUE;
+  if (gst_imaging_stats_streamed (stats) > 0 &&
+      !gst_imaging_context_info (gst_imaging_engine_context (self->base.engine))
+           ->integrated)
+    self->shared.host_images = TRUE;
 }
 
 /* One device more. */
@@ -205,53 +199,37 @@ prepare_for_device (
 }
 
 gboolean
+gst_oct_bscan_fall_back (GstOctBscan *self, const GstOctBscanWork *w,
+    ImkStatus status, const ImkError *why)
+{
+  GstImagingEngine *engine = self->base.engine;
+  ImkError error = *why;
+
+  if (gst_imaging_engine_can_fall_back (engine, status))
+    status = gst_imaging_engine_fall_back (engine, &error);
+  if (status != IMK_OK) {
+    gst_imaging_engine_post_error (engine, status, &error);
+    return FALSE;
+  }
+  gst_imaging_engine_post_fall_back (
+      engine, why, w && gst_oct_bscan_work_is_lost (self, w, IMK_ERROR_DEVICE));
+  return TRUE;
+}
+
+gboolean
 gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
     ImkStatus status, const ImkError *why)
 {
-  ImkError error = *why;
-  gboolean can, done;
+  gboolean ok;
 
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->engine_lock);
-  done = !gst_imaging_engine_is_on_cuda (self->base.engine); /* by the queue */
-  can = done || gst_imaging_engine_can_fall_back (self->base.engine, status);
-  if (done) {
-    status = IMK_OK;
-  } else if (can) {
-    status = gst_imaging_engine_fall_back (self->base.engine, &error);
-    gst_imaging_engine_post_fall_back (self->base.engine, why,
-        w && status == IMK_OK &&
-            gst_oct_bscan_work_is_lost (self, w, IMK_ERROR_DEVICE));
-  }
-  if (!can || status != IMK_OK)
-    gst_imaging_engine_post_error (self->base.engine, status, &error);
+  /* the queue may have left it */
+  ok = !gst_imaging_engine_is_on_cuda (self->base.engine) ||
+       gst_oct_bscan_fall_back (self, w, status, why);
   g_mutex_unlock (&self->engine_lock);
-  return can && status == IMK_OK;
-}
-
-/* The device fails before it has any work; its earlier work has been output. */
-static GstFlowReturn
-process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
-    const ImkError *why)
-{
-  gst_oct_bscan_work_clear_outputs (w);
-  if (gst_oct_bscan_leave_device (self, w, status, why))
-    return process_on_cpu (self, w);
-  gst_oct_bscan_work_free (w);
-  return GST_FLOW_ERROR;
-}
-
-/* The first reader of an image on the device waits for an allocation and a
- * copy, longer than a B-scan takes. Waiting for the first image here keeps the
- * next ones from queueing behind it. The wait is short, because a sink may hold
- * the image until the pipeline plays. */
-static void
-show_first (GstOctBscan *self)
-{
-  self->shared.has_shown = TRUE;
-  if (!self->shared.host_images)
-    gst_oct_bscan_queue_wait (self->shared.queue, FIRST_US);
+  return ok;
 }
 
 /* Call with the engine locked; it is unlocked. */
@@ -271,16 +249,25 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   }
   status = prepare_for_device (self, w, &flow, &error);
   g_mutex_unlock (&self->engine_lock);
-  if (status != IMK_OK)
-    return process_without_device (self, w, status, &error);
+  if (status != IMK_OK) { /* before it has any work; the earlier is output */
+    gst_oct_bscan_work_clear_outputs (w);
+    if (gst_oct_bscan_leave_device (self, w, status, &error))
+      return process_on_cpu (self, w);
+    flow = GST_FLOW_ERROR;
+  }
   /* the next B-scan needs the ends that are found in this one */
   is_settling &= w->has_images && (w->out[SRC] || w->out[LINEAR]);
   if (flow == GST_FLOW_OK) {
     flow = gst_oct_bscan_queue_add_work (self->shared.queue, w);
     if (is_settling)
       gst_oct_bscan_drain (self);
-    if (flow == GST_FLOW_OK && is_first)
-      show_first (self);
+    /* The first reader of an image on the device waits for an allocation and a
+     * copy, longer than a B-scan takes. Waiting for the first image here keeps
+     * the next ones from queueing behind it. The wait is short, because a sink
+     * may hold the image until the pipeline plays. */
+    if (flow == GST_FLOW_OK && is_first && !self->shared.host_images)
+      gst_oct_bscan_queue_wait (self->shared.queue, FIRST_US);
+    self->shared.has_shown |= flow == GST_FLOW_OK && is_first;
     return flow;
   }
   gst_oct_bscan_work_free (w);
@@ -289,8 +276,8 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 
 /* --- both ----------------------------------------------------------------- */
 
-static GstFlowReturn
-process (GstOctBscan *self, GstOctBscanWork *w)
+GstFlowReturn
+gst_oct_bscan_process (GstOctBscan *self, GstOctBscanWork *w)
 {
   ImkStatus status;
   ImkError error;
@@ -311,16 +298,9 @@ process (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 GstFlowReturn
-gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, guint n, guint64 frame,
-    GstClockTime entered)
-{
-  return process (self, gst_oct_bscan_work_new (self, in, n, frame, entered));
-}
-
-GstFlowReturn
 gst_oct_bscan_show_mean (GstOctBscan *self)
 {
   GstOctBscanWork *w = gst_oct_bscan_work_of_mean (self);
 
-  return w ? process (self, w) : GST_FLOW_OK;
+  return w ? gst_oct_bscan_process (self, w) : GST_FLOW_OK;
 }

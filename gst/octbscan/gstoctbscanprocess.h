@@ -7,10 +7,8 @@
 
 G_BEGIN_DECLS
 
-/* Processes the @n B-scans of @in (transfer full); @frame: number of the buffer
- * with the first line; @entered: arrival of the last line. */
-GstFlowReturn gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, guint n,
-    guint64 frame, GstClockTime entered);
+/* @work: (transfer full) */
+GstFlowReturn gst_oct_bscan_process (GstOctBscan *self, GstOctBscanWork *work);
 
 /* Pushes the images of an incomplete mean, if there is one. */
 GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
@@ -25,6 +23,12 @@ ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
 /* Releases the devices, before properties or caps change and at the end. The
  * queue is drained or flushing. */
 void gst_oct_bscan_release_devices (GstOctBscan *self);
+
+/* The device failed: makes the CPU go on, if that is allowed. @work:
+ * (nullable): may be lost with the device. Call with the engine locked.
+ * Returns: FALSE after an error was posted */
+gboolean gst_oct_bscan_fall_back (GstOctBscan *self,
+    const GstOctBscanWork *work, ImkStatus status, const ImkError *why);
 
 /* Handles a failure of the device before it received @w (nullable). Returns:
  * whether the CPU continues; if not, an error has been posted */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscanqueue.h"
 
-#include "gstoctbscancpu.h"
 #include "gstoctbscanoutput.h"
+#include "gstoctbscanprocess.h"
 
 typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;
 
@@ -64,14 +64,6 @@ batch_free (Batch *b)
 }
 
 /* --- assignment ----------------------------------------------------------- */
-
-static const GstOctBscanWork *
-next_work (GstOctBscanQueue *self)
-{
-  Batch *again = g_queue_peek_head (&self->again);
-
-  return again ? again->works[0] : g_queue_peek_head (&self->waiting);
-}
 
 /* Returns: us until @m would finish one more B-scan */
 static gdouble
@@ -210,8 +202,10 @@ run_on_cpu (GstOctBscanQueue *self, Batch *b, ImkError *error)
   ImkStatus status = IMK_OK;
 
   g_mutex_lock (&self->element->engine_lock);
-  for (guint i = 0; i < b->n && status == IMK_OK; i++)
-    status = gst_oct_bscan_redo_on_cpu (self->element, b->works[i], error);
+  for (guint i = 0; i < b->n && status == IMK_OK; i++) {
+    gst_oct_bscan_work_renew (b->works[i]);
+    status = gst_oct_bscan_run_on_cpu (self->element, b->works[i], error);
+  }
   g_mutex_unlock (&self->element->engine_lock);
   return status;
 }
@@ -340,12 +334,15 @@ static void
 submit (GstOctBscanQueue *self)
 {
   const GstOctBscanWork *next;
+  const Batch *again;
   Member *m;
 
   while (!self->recovering && !self->quit) {
     if (self->members[0].lost)
       drop_stuck (self);
-    if (!(next = next_work (self)) || !(m = choose_member (self, next)))
+    again = g_queue_peek_head (&self->again);
+    next = again ? again->works[0] : g_queue_peek_head (&self->waiting);
+    if (!next || !(m = choose_member (self, next)))
       break;
     begin (self, m, take_batch (self, m));
   }
@@ -362,20 +359,11 @@ push_images_of_batch (GstOctBscanQueue *self, Batch *b)
    * allocates page-locked memory for more images */
   for (guint i = 0; i < b->n; i++)
     if (b->works[i]->lost || b->works[i]->in)
-      gst_oct_bscan_count (self->element, b->works[i], b->works[i]->lost);
+      gst_oct_bscan_count (self->element, b->works[i]);
   for (guint i = 0; i < b->n && flow == GST_FLOW_OK; i++)
     if (!b->works[i]->lost)
       flow = gst_oct_bscan_push_images (self->element, b->works[i]);
   return flow;
-}
-
-/* Returns: (nullable): the batch that can be pushed now */
-static Batch *
-next_finished (GstOctBscanQueue *self)
-{
-  Batch *b = g_queue_peek_head (&self->order);
-
-  return b && b->state == DONE ? b : NULL;
 }
 
 /* Pushes finished batches up to the first unfinished one. Only one thread does
@@ -383,12 +371,12 @@ next_finished (GstOctBscanQueue *self)
 static void
 push_finished_batches (GstOctBscanQueue *self)
 {
-  Batch *b;
+  Batch *b = g_queue_peek_head (&self->order);
 
-  if (self->pushing || !next_finished (self))
+  if (self->pushing || !b || b->state != DONE)
     return;
   self->pushing = TRUE;
-  while ((b = next_finished (self))) {
+  while ((b = g_queue_peek_head (&self->order)) && b->state == DONE) {
     gboolean wanted = !self->flushing && self->flow == GST_FLOW_OK;
     GstFlowReturn flow = GST_FLOW_OK;
     guint n_bscans;
@@ -401,8 +389,7 @@ push_finished_batches (GstOctBscanQueue *self)
     batch_free (b);
     g_mutex_lock (&self->lock);
     self->n_taken -= n_bscans;
-    if (flow != GST_FLOW_OK)
-      stop_flow (self, flow);
+    stop_flow (self, flow);
     g_cond_broadcast (&self->changed);
   }
   self->pushing = FALSE;
@@ -431,56 +418,31 @@ static void add_member (GstOctBscanQueue *self, GstOctBscanDevice *device);
 static void
 recover (GstOctBscanQueue *self)
 {
-  GstImagingEngine *engine = self->element->base.engine;
-  ImkStatus status = self->why;
-  ImkError error = self->error;
-  gboolean can = FALSE;
+  gboolean ok;
 
   self->recovering = TRUE;
   g_mutex_unlock (&self->lock);
   g_mutex_lock (&self->element->engine_lock);
-  if (gst_imaging_engine_can_fall_back (engine, status)) {
-    status = gst_imaging_engine_fall_back (engine, &error);
-    can = status == IMK_OK;
-    if (can)
-      gst_imaging_engine_post_fall_back (engine, &self->error, FALSE);
-  }
-  if (!can)
-    gst_imaging_engine_post_error (engine, status, &error);
+  ok = gst_oct_bscan_fall_back (self->element, NULL, self->why, &self->error);
   g_mutex_unlock (&self->element->engine_lock);
   g_mutex_lock (&self->lock);
   self->recovering = FALSE;
-  if (!can)
+  if (!ok)
     drop_all (self);
   else if (!self->quit)
     add_member (self, NULL);
 }
 
 static void
-post_lost (GstOctBscanQueue *self, const Member *m, const ImkError *why)
-{
-  GST_ELEMENT_WARNING (self->element, LIBRARY, FAILED,
-      ("CUDA device %d cannot be used any more, the others go on; no B-scan in "
-       "host memory is lost. %s",
-          gst_oct_bscan_device_id (m->device), why->message),
-      (NULL));
-}
-
-/* Returns: whether another device could do better. Errors of a frame would be
- * the same on any device. */
-static gboolean
-is_of_device (ImkStatus status)
-{
-  return status == IMK_ERROR_DEVICE || status == IMK_ERROR_MEMORY ||
-         status == IMK_ERROR_UNAVAILABLE;
-}
-
-static void
 fail (GstOctBscanQueue *self, Member *m, Batch *b)
 {
   gboolean is_first = !m->lost;
+  gboolean is_of_device = b->status == IMK_ERROR_DEVICE ||
+                          b->status == IMK_ERROR_MEMORY ||
+                          b->status == IMK_ERROR_UNAVAILABLE;
 
-  if (!m->device || !is_of_device (b->status)) {
+  /* errors of a frame would be the same on any device */
+  if (!m->device || !is_of_device) {
     stop_flow (self, GST_FLOW_ERROR);
     g_mutex_unlock (&self->lock);
     gst_oct_bscan_post_error (self->element, &b->error);
@@ -499,7 +461,11 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
     ImkError why = self->error;
 
     g_mutex_unlock (&self->lock);
-    post_lost (self, m, &why);
+    GST_ELEMENT_WARNING (self->element, LIBRARY, FAILED,
+        ("CUDA device %d cannot be used any more, the others go on; no B-scan "
+         "in host memory is lost. %s",
+            gst_oct_bscan_device_id (m->device), why.message),
+        (NULL));
     g_mutex_lock (&self->lock);
   }
 }
@@ -741,10 +707,11 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
 }
 
 ImkStatus
-gst_oct_bscan_queue_get (GstOctBscanQueue *self, GstOctBscanGet get,
+gst_oct_bscan_queue_get (GstOctBscanQueue *self, GstOctBscanFound what,
     gpointer values, ImkError *error)
 {
-  return gst_oct_bscan_device_get (self->members[0].device, get, values, error);
+  return gst_oct_bscan_device_get (
+      self->members[0].device, what, values, error);
 }
 
 guint

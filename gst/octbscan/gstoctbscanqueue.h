@@ -37,8 +37,8 @@ void gst_oct_bscan_queue_set_flushing (
     GstOctBscanQueue *self, gboolean flushing);
 
 /* What the first device took off last. Any thread. */
-ImkStatus gst_oct_bscan_queue_get (GstOctBscanQueue *self, GstOctBscanGet get,
-    gpointer values, ImkError *error);
+ImkStatus gst_oct_bscan_queue_get (GstOctBscanQueue *self,
+    GstOctBscanFound what, gpointer values, ImkError *error);
 
 /* Returns: how many B-scans the queue holds at most */
 guint gst_oct_bscan_queue_capacity (GstOctBscanQueue *self);

@@ -156,22 +156,6 @@ static const GEnumValue range_values[] = {
     {0, NULL, NULL},
 };
 
-/* --- files ---------------------------------------------------------------- */
-
-/* In the thread that sets the property: whether they fit the spectra is seen
- * where they are used. */
-static gpointer
-load_calibration (const gchar *property, const gchar *location, ImkError *error)
-{
-  return gst_oct_bscan_calibration_file_load (location, error);
-}
-
-static void
-free_calibration (gpointer data)
-{
-  gst_oct_bscan_calibration_file_free (data);
-}
-
 /* --- the table ------------------------------------------------------------ */
 
 static const GstImagingSetting settings[] = {
@@ -184,7 +168,8 @@ static const GstImagingSetting settings[] = {
         "this property is set. From there the turns continue from B-scan to "
         "B-scan, even if the lines of one are no multiple of cameras"),
     GST_IMAGING_PATH ("calibration", LIVE, PLAN, Settings, calibration,
-        load_calibration, free_calibration,
+        gst_oct_bscan_calibration_file_load,
+        gst_oct_bscan_calibration_file_free,
         "An .ini file with a group [camera 0], [camera 1], ... for each "
         "camera, or [camera] for all; the reference page lists its keys. "
         "Without a file, pixels are evenly spaced in wavenumber"),

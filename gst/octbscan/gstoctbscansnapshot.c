@@ -4,58 +4,22 @@
 #include "gstoctbscanoutput.h"
 #include "gstoctbscanplan.h"
 
-/* Other threads change the count while a snapshot is copied. g_atomic_rc_box
- * would keep it apart as well, but the thread sanitizer does not see GLib
- * count. */
-typedef struct {
-  GstOctBscanSnapshot snapshot;
-  gint count; /* atomic */
-} Counted;
-
-static GstOctBscanSnapshot *
-snapshot_copy (const GstOctBscanSnapshot *from)
-{
-  Counted *counted = g_new (Counted, 1);
-  GstOctBscanSnapshot *snapshot = &counted->snapshot;
-
-  counted->count = 1;
-  *snapshot = *from;
-  snapshot->settings_hash = g_strdup (from->settings_hash);
-  if (from->config.live_dispersion)
-    snapshot->config.live_dispersion = snapshot->live;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (snapshot->pads[i])
-      gst_object_ref (snapshot->pads[i]);
-  return snapshot;
-}
-
 static GstOctBscanSnapshot *
 snapshot_ref (GstOctBscanSnapshot *snapshot)
 {
-  g_atomic_int_inc (&((Counted *) snapshot)->count);
+  g_atomic_int_inc (&snapshot->count);
   return snapshot;
 }
 
 void
 gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot)
 {
-  if (!g_atomic_int_dec_and_test (&((Counted *) snapshot)->count))
+  if (!g_atomic_int_dec_and_test (&snapshot->count))
     return;
   for (guint i = 0; i < N_OUTPUTS; i++)
     g_clear_object (&snapshot->pads[i]);
   g_free (snapshot->settings_hash);
   g_free (snapshot);
-}
-
-/* Call with the object locked. */
-static gboolean
-are_current (const GstOctBscan *self, const GstOctBscanSnapshot *snapshot)
-{
-  return snapshot && snapshot->changes == self->in_use.n_changes &&
-         snapshot->auto_serial == self->range.serial &&
-         snapshot->config.history == self->input.history &&
-         snapshot->pads_serial ==
-             gst_imaging_src_pads_serial (self->base.outputs);
 }
 
 static void
@@ -94,47 +58,52 @@ take_range (const GstOctBscan *self, GstOctBscanSnapshot *snapshot)
 static GstOctBscanSnapshot *
 snapshot_new (GstOctBscan *self)
 {
-  GstOctBscanSnapshot *snapshot;
-  GstOctBscanSnapshot now = {
+  const GstOctBscanPlan *plan = self->in_use.plan;
+  GstOctBscanSnapshot *now = g_new (GstOctBscanSnapshot, 1);
+
+  *now = (GstOctBscanSnapshot){
       .changes = self->in_use.n_changes,
-      .config = imk_octbscan_without_pointers (&self->in_use.plan->config),
+      .config = imk_octbscan_without_pointers (&plan->config),
       .scaling = self->in_use.now->scaling,
       .average_bscans = self->in_use.now->average_bscans,
       .element = gst_imaging_origin_element (GST_ELEMENT (self)),
       .settings_hash =
-          (gchar *) gst_imaging_settings_hash (self->base.settings),
+          g_strdup (gst_imaging_settings_hash (self->base.settings)),
       .pads_serial = gst_imaging_src_pads_serial (self->base.outputs),
+      .depth = gst_oct_bscan_depth_axis (self),
+      .lateral = gst_oct_bscan_lateral_axis (self),
+      .refractive_index = self->in_use.now->refractive_index,
+      .count = 1,
   };
-
-  now.config.history = self->input.history;
+  now->config.history = self->input.history;
   GST_OBJECT_LOCK (self);
-  now.auto_serial = self->range.serial;
-  take_range (self, &now);
+  now->auto_serial = self->range.serial;
+  take_range (self, now);
   GST_OBJECT_UNLOCK (self);
-  now.depth = gst_oct_bscan_depth_axis (self);
-  now.lateral = gst_oct_bscan_lateral_axis (self);
-  memcpy (now.wavelengths, self->shared.wavelengths, sizeof (now.wavelengths));
-  now.refractive_index = self->in_use.now->refractive_index;
-  memcpy (now.live, self->in_use.plan->live, sizeof (now.live));
-  now.config.live_dispersion =
-      self->in_use.plan->config.live_dispersion ? now.live : NULL;
+  memcpy (
+      now->wavelengths, self->shared.wavelengths, sizeof (now->wavelengths));
+  memcpy (now->live, plan->live, sizeof (now->live));
+  if (plan->config.live_dispersion)
+    now->config.live_dispersion = now->live;
   for (guint i = 0; i < N_OUTPUTS; i++)
-    now.pads[i] =
+    now->pads[i] =
         GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->base.outputs, i));
-  take_formats (&now);
-  snapshot = snapshot_copy (&now);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_object (&now.pads[i]);
-  return snapshot;
+  take_formats (now);
+  return now;
 }
 
 GstOctBscanSnapshot *
 gst_oct_bscan_get_snapshot (GstOctBscan *self)
 {
+  const GstOctBscanSnapshot *last = self->shared.snapshot;
   gboolean is_current;
 
   GST_OBJECT_LOCK (self);
-  is_current = are_current (self, self->shared.snapshot);
+  is_current =
+      last && last->changes == self->in_use.n_changes &&
+      last->auto_serial == self->range.serial &&
+      last->config.history == self->input.history &&
+      last->pads_serial == gst_imaging_src_pads_serial (self->base.outputs);
   GST_OBJECT_UNLOCK (self);
   if (!is_current) {
     gst_oct_bscan_forget_snapshot (self);
@@ -148,8 +117,17 @@ gst_oct_bscan_get_snapshot (GstOctBscan *self)
 void
 gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanSnapshot **snapshot)
 {
-  GstOctBscanSnapshot *renewed = snapshot_copy (*snapshot);
+  GstOctBscanSnapshot *renewed = g_new (GstOctBscanSnapshot, 1);
 
+  /* other threads change the count meanwhile */
+  memcpy (renewed, *snapshot, G_STRUCT_OFFSET (GstOctBscanSnapshot, count));
+  renewed->count = 1;
+  renewed->settings_hash = g_strdup (renewed->settings_hash);
+  if (renewed->config.live_dispersion)
+    renewed->config.live_dispersion = renewed->live;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (renewed->pads[i])
+      gst_object_ref (renewed->pads[i]);
   take_formats (renewed);
   gst_oct_bscan_snapshot_unref (*snapshot);
   gst_oct_bscan_forget_snapshot (self);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records of a swept source, corrected before anything looks at them. */
-#include "gstoctbscansweep.h"
-
 #include "gstoctbscaninput.h"
+#include "gstoctbscanplan.h"
 
 gboolean
 gst_oct_bscan_has_sweeps (const Settings *s)
@@ -11,9 +10,9 @@ gst_oct_bscan_has_sweeps (const Settings *s)
          s->sweep.jitter_reach > 0;
 }
 
-ImkStatus
-gst_oct_bscan_check_sweeps (
-    const Settings *s, const ImkOctbscanConfig *lines, ImkError *error)
+/* @lines: of a B-scan */
+static ImkOctbscanSweepConfig
+config_of (const Settings *s, const ImkOctbscanConfig *lines)
 {
   ImkOctbscanSweepConfig c = s->sweep;
 
@@ -21,21 +20,27 @@ gst_oct_bscan_check_sweeps (
   c.height = lines->height;
   c.type = lines->type;
   c.n_cameras = lines->n_cameras;
+  return c;
+}
+
+ImkStatus
+gst_oct_bscan_check_sweeps (
+    const Settings *s, const ImkOctbscanConfig *lines, ImkError *error)
+{
+  ImkOctbscanSweepConfig c = config_of (s, lines);
+
   return imk_octbscan_sweep_check (&c, error);
 }
 
 /* Makes the object for the settings in use, where there is none. */
 static ImkStatus
-need_sweep (GstOctBscan *self, const ImkImage *records, ImkError *error)
+need_sweep (GstOctBscan *self, ImkError *error)
 {
-  ImkOctbscanSweepConfig c = self->in_use.now->sweep;
+  ImkOctbscanSweepConfig c =
+      config_of (self->in_use.now, &self->in_use.plan->config);
   ImkOctbscanSweep *made;
   ImkStatus status;
 
-  c.width = records->width;
-  c.height = records->height;
-  c.type = records->type;
-  c.n_cameras = self->open.config.n_cameras;
   if (self->input.sweep && self->input.sweep_changes == self->in_use.n_changes)
     return IMK_OK;
   status = imk_octbscan_sweep_new (&c, &made, error);
@@ -78,7 +83,7 @@ gst_oct_bscan_correct_sweeps (
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "The records of a B-scan cannot be corrected: their memory cannot be "
         "written to.");
-  status = need_sweep (self, &records, error);
+  status = need_sweep (self, error);
   if (status == IMK_OK)
     status = imk_octbscan_sweep_process (self->input.sweep, &records,
         self->input.next_line + self->input.n_skipped, NULL, &n, error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstoctbscantable.h"
+#include "gstoctbscancalibration.h"
 
 #include <string.h>
 
@@ -88,9 +88,6 @@ has_decimal_commas (const gchar *text)
   return is_decimal && n_all > 0 && n_lines > 1;
 }
 
-/* Changes @text so that numbers and separators are left, with points: blanks
- * comments and a header line, and changes decimal commas.
- * Returns: lines with numbers */
 guint
 gst_oct_bscan_table_clean (gchar *text)
 {

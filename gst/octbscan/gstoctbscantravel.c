@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstoctbscantravel.h"
+#include "gstoctbscanmirror.h"
 
 /* Times, travels by the wavelengths and as they are told: a warning, and the
  * end. */

@@ -15,15 +15,6 @@ sum_of (GstClockTime a, GstClockTime b)
              : GST_CLOCK_TIME_NONE;
 }
 
-/* Without its lines, which a camera wants back. */
-static void
-keep_description (GstOctBscan *self, GstBuffer *buffer)
-{
-  gst_clear_buffer (&self->input.mean.last);
-  self->input.mean.last = gst_buffer_new ();
-  gst_imaging_metadata_pass (self->input.mean.last, buffer, FALSE);
-}
-
 static guint64
 end_of (GstBuffer *buffer)
 {
@@ -33,62 +24,60 @@ end_of (GstBuffer *buffer)
                                              : GST_BUFFER_OFFSET_NONE;
 }
 
-/* A mean has the numbers of all its B-scans, or those behind the first would
- * count as missing frames. */
-static void
-number_mean (const GstOctBscan *self, GstOctBscanWork *w, GstBuffer *last)
-{
-  w->offset = self->input.mean.offset;
-  w->offset_end = end_of (last);
-}
-
-/* Its place in the mean of @n B-scans, and the time of that. */
+/* Its place in the mean of @n B-scans, and the stamp of that. A mean has the
+ * numbers of all its B-scans, or those behind the first would count as missing
+ * frames. */
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 {
-  w->begins_mean = self->input.mean.n == 0;
-  if (w->begins_mean) {
-    self->input.mean.pts = GST_BUFFER_PTS (w->in);
-    self->input.mean.dts = GST_BUFFER_DTS (w->in);
-    self->input.mean.offset = GST_BUFFER_OFFSET (w->in);
-    self->input.mean.duration = 0;
-    self->input.mean.is_discont = FALSE;
+  GstOctBscanMean *mean = &self->input.mean;
+
+  w->begins_mean = mean->n == 0;
+  if (w->begins_mean)
+    mean->stamp = (GstOctBscanStamp){
+        .pts = GST_BUFFER_PTS (w->in),
+        .dts = GST_BUFFER_DTS (w->in),
+        .offset = n > 1 ? GST_BUFFER_OFFSET (w->in) : GST_BUFFER_OFFSET_NONE,
+    };
+  mean->stamp.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
+  mean->stamp.duration =
+      sum_of (mean->stamp.duration, GST_BUFFER_DURATION (w->in));
+  mean->stamp.offset_end = end_of (w->in);
+  w->stamp = mean->stamp;
+  w->has_images = ++mean->n >= n;
+  gst_clear_buffer (&mean->last);
+  if (w->has_images) {
+    mean->n = 0;
+  } else { /* without its lines, which a camera wants back */
+    mean->last = gst_buffer_new ();
+    gst_imaging_metadata_pass (mean->last, w->in, FALSE);
   }
-  self->input.mean.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
-  self->input.mean.duration =
-      sum_of (self->input.mean.duration, GST_BUFFER_DURATION (w->in));
-  w->has_images = ++self->input.mean.n >= n;
-  w->pts = self->input.mean.pts;
-  w->dts = self->input.mean.dts;
-  w->duration = self->input.mean.duration;
-  w->is_discont = self->input.mean.is_discont;
-  w->offset = w->offset_end = GST_BUFFER_OFFSET_NONE;
-  if (n > 1)
-    number_mean (self, w, w->in);
-  if (w->has_images)
-    self->input.mean.n = 0;
-  else
-    keep_description (self, w->in);
 }
 
-static void
-need_reports (GstOctBscanWork *w)
+/* For the current settings. @in: (nullable) (transfer full) */
+static GstOctBscanWork *
+make_work (GstOctBscan *self, GstBuffer *in, guint n)
 {
-  const ImkOctbscanConfig *c = &w->snapshot->config;
+  GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
 
-  w->wants_ends = c->range != IMK_OCTBSCAN_RANGE_FIXED;
-  w->wants_tracks = w->in && c->tracking != IMK_OCTBSCAN_TRACKING_NONE;
-  w->reports = g_new0 (GstOctBscanReport, w->n);
+  w->n = n;
+  w->in = in;
+  if (in)
+    gst_oct_bscan_look_again (self, w);
+  w->snapshot = gst_oct_bscan_get_snapshot (self);
+  w->wants_ends = w->snapshot->config.range != IMK_OCTBSCAN_RANGE_FIXED;
+  w->wants_tracks =
+      in && w->snapshot->config.tracking != IMK_OCTBSCAN_TRACKING_NONE;
+  w->reports = g_new0 (GstOctBscanReport, n);
+  return w;
 }
 
 GstOctBscanWork *
 gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
     guint64 frame, GstClockTime entered)
 {
-  GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
+  GstOctBscanWork *w = make_work (self, in, n);
 
-  w->n = n;
-  w->in = in;
   w->like = gst_buffer_ref (in);
   w->source = gst_buffer_ref (in);
   w->frame = frame;
@@ -96,9 +85,6 @@ gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
   self->input.n_missing = 0;
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
-  gst_oct_bscan_look_again (self, w);
-  w->snapshot = gst_oct_bscan_get_snapshot (self);
-  need_reports (w);
   w->backward = w->snapshot->config.bidirectional && self->input.n_bscans % 2;
   add_to_mean (self, w, w->snapshot->average_bscans);
   self->input.n_bscans += n;
@@ -118,16 +104,9 @@ gst_oct_bscan_work_of_mean (GstOctBscan *self)
   if (self->input.mean.n == 0)
     return NULL;
   self->input.mean.n = 0;
-  w = g_new0 (GstOctBscanWork, 1);
-  w->n = 1;
-  w->snapshot = gst_oct_bscan_get_snapshot (self);
-  need_reports (w);
+  w = make_work (self, NULL, 1);
   w->has_images = TRUE;
-  w->pts = self->input.mean.pts;
-  w->dts = self->input.mean.dts;
-  w->duration = self->input.mean.duration;
-  w->is_discont = self->input.mean.is_discont;
-  number_mean (self, w, self->input.mean.last);
+  w->stamp = self->input.mean.stamp;
   w->like = g_steal_pointer (&self->input.mean.last);
   return w;
 }
@@ -171,12 +150,6 @@ gst_oct_bscan_work_is_lost (
     GstOctBscan *self, const GstOctBscanWork *w, ImkStatus status)
 {
   return w->in && gst_imaging_engine_is_lost (self->base.engine, w->in, status);
-}
-
-void
-gst_oct_bscan_advance (ImkImage *image, gsize bytes)
-{
-  image->data = (guint8 *) image->data + bytes;
 }
 
 void

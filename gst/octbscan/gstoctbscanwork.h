@@ -7,7 +7,9 @@
 
 G_BEGIN_DECLS
 
-/* The settings and formats of a number of B-scans. Immutable. */
+/* The settings and formats of a number of B-scans. Immutable but for the count.
+ * g_atomic_rc_box would count as well, but the thread sanitizer does not see
+ * GLib count. */
 struct _GstOctBscanSnapshot {
   guint changes; /* n_changes of the settings in use */
   ImkOctbscanConfig config;
@@ -26,6 +28,7 @@ struct _GstOctBscanSnapshot {
   gboolean is_float[N_OUTPUTS]; /* an image is a tensor */
   GstVideoInfo info[N_OUTPUTS]; /* of an image */
   GstVideoInfo volume;          /* of the image of ENFACE */
+  gint count;                   /* atomic, of references; the last member */
 };
 
 /* What a kernel tells of a B-scan, see ImkOctbscanJob; 0 where it does not. */
@@ -47,10 +50,8 @@ struct _GstOctBscanWork {
   GstBuffer *source;         /* @in or, for a device, a copy of it */
   GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
   GstOctBscanSnapshot *snapshot;
-  GstClockTime pts, dts, duration; /* of the images */
-  guint64 offset, offset_end;      /* likewise, of a mean of several; or NONE */
-  gboolean is_discont;             /* the images have DISCONT */
-  gboolean has_images;             /* FALSE: it is only added to a mean */
+  GstOctBscanStamp stamp; /* of the images */
+  gboolean has_images;    /* FALSE: it is only added to a mean */
   gboolean begins_mean;
   gboolean backward;
   gboolean to_host;         /* images are copied to page-locked memory */
@@ -65,8 +66,7 @@ struct _GstOctBscanWork {
   GstClockTime entered;
 };
 
-/* --- gstoctbscansnapshot.c
- * ---------------------------------------------------- */
+/* --- gstoctbscansnapshot.c */
 
 /* Returns: (transfer full): the current snapshot. Locks the engine. */
 GstOctBscanSnapshot *gst_oct_bscan_get_snapshot (GstOctBscan *self);
@@ -80,8 +80,7 @@ void gst_oct_bscan_renew_formats (
 /* Releases the pads that the current snapshot holds. */
 void gst_oct_bscan_forget_snapshot (GstOctBscan *self);
 
-/* --- gstoctbscanwork.c
- * -------------------------------------------------------- */
+/* --- gstoctbscanwork.c */
 
 /* Takes the next place among the B-scans: turns, direction, mean.
  * @in: (transfer full): @n B-scans; @frame: number of the buffer with the first
@@ -104,9 +103,6 @@ void gst_oct_bscan_work_renew (GstOctBscanWork *work);
 gboolean gst_oct_bscan_work_is_lost (
     GstOctBscan *self, const GstOctBscanWork *work, ImkStatus status);
 
-/* Moves @image to the next of its B-scans, @bytes further. */
-void gst_oct_bscan_advance (ImkImage *image, gsize bytes);
-
 /* Makes of the mapped bytes of @output the image that kernels take. */
 void gst_oct_bscan_work_image (
     const GstOctBscanWork *work, guint output, ImkImage *plane);
@@ -117,5 +113,12 @@ void gst_oct_bscan_work_image (
 ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
     const GstOctBscanWork *work, guint k, const ImkImage *in, ImkImage *images,
     GstOctBscanReport *report, ImkLocation location, ImkImage *track);
+
+/* --- gstoctbscancpu.c */
+
+/* Makes the images of @work, unless its samples are lost with a device. Call
+ * with the engine locked. */
+ImkStatus gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
 
 G_END_DECLS

@@ -111,16 +111,6 @@ tell_flow (GstPhotoStereo *self, GstFlowReturn flow)
     GST_ELEMENT_FLOW_ERROR (self, flow);
 }
 
-static void
-note_time (GstPhotoStereo *self, GstBuffer *buffer)
-{
-  /* without its memory: a camera needs that back */
-  gst_clear_buffer (&self->last);
-  self->last = gst_buffer_new ();
-  self->number = self->next_number;
-  gst_imaging_metadata_pass (self->last, buffer, TRUE);
-}
-
 /* Opens a kernel and applies the properties. @buffer: (nullable): a picture */
 static ImkStatus
 prepare (GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
@@ -163,7 +153,11 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   if (status == IMK_OK)
     status = gst_photo_stereo_add_picture (self, buffer, &error);
   if (status == IMK_OK) {
-    note_time (self, buffer);
+    self->number = self->next_number;
+    /* without its memory: a camera needs that back */
+    gst_clear_buffer (&self->last);
+    self->last = gst_buffer_new ();
+    gst_imaging_metadata_pass (self->last, buffer, TRUE);
     flow = gst_photo_stereo_is_sliding (self)
                ? gst_photo_stereo_window_check (self)
                : gst_photo_stereo_check_set (self);

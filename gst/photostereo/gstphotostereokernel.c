@@ -58,16 +58,6 @@ config_of (GstPhotoStereo *self, const GstVideoInfo *info)
   return config;
 }
 
-static void
-share_rows (GstPhotoStereo *self, ImkBackend backend, ImkPhotostereoConfig *c)
-{
-  c->n_devices = backend == IMK_BACKEND_CUDA
-                     ? MIN (self->others->len, G_N_ELEMENTS (c->devices))
-                     : 0;
-  for (guint i = 0; i < c->n_devices; i++)
-    c->devices[i] = g_array_index (self->others, gint, i);
-}
-
 static ImkStatus
 take_lights (const GstPhotoStereoSettings *s,
     const ImkPhotostereoLights *lights, ImkPhotostereoConfig *config,
@@ -322,10 +312,12 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
       gst_photo_stereo_join_lights (s->lights, s->intensities, &lights, error);
   if (status == IMK_OK)
     status = take_lights (s, &lights, &c, error);
-  if (status == IMK_OK) {
-    share_rows (self, backend, &c);
+  if (backend == IMK_BACKEND_CUDA)
+    c.n_devices = MIN (self->others->len, G_N_ELEMENTS (c.devices));
+  for (guint i = 0; i < c.n_devices; i++)
+    c.devices[i] = g_array_index (self->others, gint, i);
+  if (status == IMK_OK)
     status = replace_kernel (self, backend, &c, error);
-  }
   if (status == IMK_OK) {
     self->tracks = c.track_change;
     self->n_lights = lights.n;

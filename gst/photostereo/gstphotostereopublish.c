@@ -135,13 +135,6 @@ warn_of_samples (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
   }
 }
 
-/* Whether output @i has its bands one below the other. */
-static gboolean
-has_bands (const GstPhotoStereo *self, guint i)
-{
-  return (i == ALBEDO || i == AMBIENT) && self->n_colours != 3;
-}
-
 static GstPhotoStereoShape
 shape_of (GstPhotoStereo *self, guint i)
 {
@@ -149,6 +142,7 @@ shape_of (GstPhotoStereo *self, guint i)
   const guint channels[] = {3, self->n_colours, self->n_colours, 4, 1, 1};
   static const gchar *const quantities[] = {
       "normal", "albedo", "ambient", NULL, "confidence", "mask"};
+  gboolean has_bands = (i == ALBEDO || i == AMBIENT) && self->n_colours != 3;
   gboolean is_room = gst_photo_stereo_now (self)->config.ambient_model ==
                      IMK_PHOTOSTEREO_AMBIENT_CONSTANT;
 
@@ -157,7 +151,7 @@ shape_of (GstPhotoStereo *self, guint i)
       i != AMBIENT ? NULL
       : is_room    ? "room-light"
                    : "mean-of-pictures",
-      info->width, info->height, channels[i], has_bands (self, i),
+      info->width, info->height, channels[i], has_bands,
       GST_VIDEO_INFO_PAR_N (info), GST_VIDEO_INFO_PAR_D (info),
       gst_photo_stereo_now (self)->mm_per_pixel,
       gst_photo_stereo_now (self)->y_down};
@@ -330,15 +324,6 @@ misfit_limit (const gdouble *sorted, guint n)
       MISFIT_OF_MOST * sorted[(n - 1) * 9 / 10]);
 }
 
-static void
-post_misfit (GstPhotoStereo *self, guint light, gdouble residual)
-{
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("photostereo-misfit", "index", G_TYPE_UINT, light,
-              "residual", G_TYPE_DOUBLE, residual, NULL)));
-}
-
 /* A robust solution hides a picture that is wrong, and nobody looks at each of
  * a hundred. */
 static void
@@ -361,7 +346,10 @@ warn_of_misfits (GstPhotoStereo *self)
     if (misfits[i] > limit) { /* not with NaN */
       g_string_append_printf (
           list, "%s%u (%.0f %%)", n_off++ ? ", " : "", i + 1, 100 * misfits[i]);
-      post_misfit (self, i, misfits[i]);
+      gst_element_post_message (GST_ELEMENT (self),
+          gst_message_new_element (GST_OBJECT (self),
+              gst_structure_new ("photostereo-misfit", "index", G_TYPE_UINT, i,
+                  "residual", G_TYPE_DOUBLE, misfits[i], NULL)));
     }
   if (n_off > 0)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,

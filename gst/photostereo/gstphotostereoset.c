@@ -96,16 +96,6 @@ gst_photo_stereo_cut_set (GstPhotoStereo *self)
 }
 
 static void
-post_next_light (GstPhotoStereo *self, guint light)
-{
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("photostereo-next-light", "index", G_TYPE_UINT,
-              light, "lights", G_TYPE_UINT,
-              imk_photostereo_n_complete (self->kernel), NULL)));
-}
-
-static void
 say_next_light (GstPhotoStereo *self)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
@@ -116,11 +106,14 @@ say_next_light (GstPhotoStereo *self)
     return;
   if (imk_photostereo_next_light (self->kernel, &light,
           gst_imaging_engine_stream (self->base.engine), NULL) == IMK_OK)
-    post_next_light (self, light);
+    gst_element_post_message (GST_ELEMENT (self),
+        gst_message_new_element (GST_OBJECT (self),
+            gst_structure_new ("photostereo-next-light", "index", G_TYPE_UINT,
+                light, "lights", G_TYPE_UINT,
+                imk_photostereo_n_complete (self->kernel), NULL)));
   gst_photo_stereo_leave_device (self, on_cuda);
 }
 
-/* After a picture: the set is complete, or it is time for a look. */
 GstFlowReturn
 gst_photo_stereo_check_set (GstPhotoStereo *self)
 {

@@ -32,8 +32,6 @@ gst_photo_stereo_window_clear (GstPhotoStereo *self)
   self->was_full = FALSE;
 }
 
-/* @buffer, which the kernel has, takes the place of the last picture of its
- * light. */
 void
 gst_photo_stereo_window_take (
     GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index)

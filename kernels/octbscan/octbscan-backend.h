@@ -30,8 +30,6 @@ typedef struct ImkOctbscanPlan {
   /* FFT, for a device: the chain; it stays as long as the object when it has
    * tuners */
   const struct ImkOctbscanChain *chain;
-  /* with IMK_OCTBSCAN_BACKGROUND_FILE C spectra of N, else NULL */
-  const double *background;
   /* with IMK_OCTBSCAN_FIXED_PATTERN_FILE C times n_depths of Z, else NULL */
   const float *pattern;
   /* of which rows an A-scan of the image is made; it stays as long as the
@@ -39,22 +37,14 @@ typedef struct ImkOctbscanPlan {
   const ImkOctbscanLateral *lateral;
 } ImkOctbscanPlan;
 
-/* What may change between B-scans. */
-typedef struct ImkOctbscanParams {
-  uint32_t history; /* another number: forget the B-scans so far */
-  ImkOctbscanRange range;
-  float fixed[4]; /* ends as in ImkOctbscanJob; AUTO: their mean so far */
-  uint32_t auto_bscans;
-  double percent_min, percent_max; /* of PERCENTILE */
-  bool tracking_lock;
-} ImkOctbscanParams;
-
 typedef struct ImkOctbscanBackend {
   IMK_BACKEND_HEADER;
-  ImkStatus (*create) (const ImkOctbscanPlan *plan,
-      const ImkOctbscanParams *params, void **state, ImkError *error);
+  ImkStatus (*create) (
+      const ImkOctbscanPlan *plan, void **state, ImkError *error);
+  /* @config: that of the plan without its pointers, but for what
+   * imk_octbscan_update () takes */
   ImkStatus (*update) (
-      void *state, const ImkOctbscanParams *params, ImkError *error);
+      void *state, const ImkOctbscanConfig *config, ImkError *error);
   ImkStatus (*process) (void *state, const ImkOctbscanJob *jobs,
       uint32_t n_jobs, void *stream, ImkError *error);
   /* Another live dispersion: @chain, for a device, has it already. */

@@ -49,14 +49,6 @@ kernel_for (double oversampling)
   return (Kernel){width, M_PI * width * (1 - 0.5 / oversampling)};
 }
 
-static double
-kernel_at (const Kernel *k, double x)
-{
-  double r = 2 * x / k->width, inside = 1 - r * r;
-
-  return inside < 0 ? 0 : bessel_i0 (k->beta * sqrt (inside));
-}
-
 /* Its Fourier transform at @frequency, in cycles a grid point; inside the band
  * limit the root is real. */
 static double
@@ -75,8 +67,11 @@ kernel_taps (const Kernel *k, double x)
 
   while (
       taps.first + (double) taps.n <= x + k->width / 2 && taps.n < MAX_TAPS) {
-    taps.weights[taps.n] = kernel_at (k, x - (taps.first + (double) taps.n));
-    taps.n++;
+    double r = 2 * (x - (taps.first + (double) taps.n)) / k->width;
+    double inside = 1 - r * r;
+
+    taps.weights[taps.n++] =
+        inside < 0 ? 0 : bessel_i0 (k->beta * sqrt (inside));
   }
   return taps;
 }
@@ -281,50 +276,6 @@ fill_factors (const ImkOctbscanConfig *c, ImkOctbscanChain *s, const Plan *p,
 /* ------------------------------------------------------------------------
  * The band of a camera. */
 
-/* What a camera has for each wavenumber. */
-typedef struct Camera {
-  double *position, *re, *im;
-} Camera;
-
-static void
-camera_free (Camera *m)
-{
-  free (m->position);
-  free (m->re);
-  free (m->im);
-}
-
-/* Weights, turned so that the centre of the depths comes to depth 0. */
-static ImkStatus
-camera_fill (const ImkOctbscanConfig *c, uint32_t camera, const Plan *p,
-    double to_samples, Camera *m, ImkError *error)
-{
-  size_t size = c->upsample * sizeof (double);
-  ImkStatus status;
-
-  *m = (Camera){malloc (size), malloc (size), malloc (size)};
-  if (!m->position || !m->re || !m->im)
-    return no_memory (error);
-  status = imk_octbscan_grid_positions (c, camera, m->position, error);
-  imk_octbscan_grid_weights (c, camera, m->re, m->im);
-  for (uint32_t i = 0; i < c->upsample && status == IMK_OK; i++) {
-    double turn = -2 * M_PI * p->centre * i / ((double) c->scale * c->upsample);
-    double re = m->re[i], im = m->im[i];
-
-    m->position[i] *= to_samples;
-    m->re[i] = re * cos (turn) - im * sin (turn);
-    m->im[i] = re * sin (turn) + im * cos (turn);
-  }
-  return status;
-}
-
-static Taps
-spread_taps (const Plan *p, uint32_t i)
-{
-  return p->spreads ? kernel_taps (&p->spread, i * p->per_sample)
-                    : (Taps){(int32_t) i, 1, {1}};
-}
-
 struct ImkOctbscanTuner {
   double axis[2];    /* u of the first and the last wavenumber */
   uint32_t n;        /* wavenumbers */
@@ -430,27 +381,42 @@ tune_band (const ImkOctbscanTuner *t, uint32_t n_rows, double d2, double d3,
   }
 }
 
+/* Weights are turned so that the centre of the depths comes to depth 0. */
 static ImkStatus
 fill_tuner (const ImkOctbscanConfig *c, uint32_t camera, const Plan *p,
-    Camera *m, uint32_t n_rows, ImkOctbscanTuner *t, ImkError *error)
+    const ImkOctbscanChain *s, ImkOctbscanTuner *t, ImkError *error)
 {
+  size_t size = c->upsample * sizeof (double);
+  double *positions = malloc (size);
+  ImkStatus status;
+
   *t = (ImkOctbscanTuner){.n = c->upsample,
       .first_row = p->first_row,
       .in = malloc (c->upsample * sizeof (*t->in)),
       .out = malloc (c->upsample * sizeof (*t->out)),
-      .first = malloc (n_rows * sizeof (*t->first)),
-      .re = m->re,
-      .im = m->im};
-  m->re = m->im = NULL;
-  imk_octbscan_grid_axis (c, camera, t->axis);
-  if (!t->in || !t->out || !t->first)
-    return no_memory (error);
-  for (uint32_t i = 0; i < t->n; i++) {
-    t->in[i] =
-        interpolation_taps (c->interpolation, &p->interpolate, m->position[i]);
-    t->out[i] = spread_taps (p, i);
+      .first = malloc (s->n_rows * sizeof (*t->first)),
+      .re = malloc (size),
+      .im = malloc (size)};
+  status = positions && t->in && t->out && t->first && t->re && t->im
+               ? imk_octbscan_grid_positions (c, camera, positions, error)
+               : no_memory (error);
+  if (status == IMK_OK) {
+    imk_octbscan_grid_axis (c, camera, t->axis);
+    imk_octbscan_grid_weights (c, camera, t->re, t->im);
   }
-  return IMK_OK;
+  for (uint32_t i = 0; i < t->n && status == IMK_OK; i++) {
+    double turn = -2 * M_PI * p->centre * i / ((double) c->scale * c->upsample);
+    double re = t->re[i], im = t->im[i];
+
+    t->re[i] = re * cos (turn) - im * sin (turn);
+    t->im[i] = re * sin (turn) + im * cos (turn);
+    t->in[i] = interpolation_taps (c->interpolation, &p->interpolate,
+        positions[i] * ((double) s->n_samples / s->width));
+    t->out[i] = p->spreads ? kernel_taps (&p->spread, i * p->per_sample)
+                           : (Taps){(int32_t) i, 1, {1}};
+  }
+  free (positions);
+  return status;
 }
 
 /* @live: d2 and d3 */
@@ -533,7 +499,6 @@ fill_camera (const ImkOctbscanConfig *c, uint32_t camera, ImkOctbscanChain *s,
   ImkOctbscanConfig one = *c;
   ImkOctbscanBand *b = &s->bands[camera];
   ImkOctbscanTuner own, *t = s->tuners ? &s->tuners[camera] : &own;
-  Camera m = {NULL};
   ImkStatus status;
 
   memcpy (cameras, c->cameras, c->n_cameras * sizeof (*cameras));
@@ -542,17 +507,11 @@ fill_camera (const ImkOctbscanConfig *c, uint32_t camera, ImkOctbscanChain *s,
   if (c->live_dispersion)
     plain->dispersion = coefficients;
   one.cameras = cameras;
-  status = camera_fill (
-      &one, camera, p, (double) s->n_samples / s->width, &m, error);
-  if (status == IMK_OK)
-    status = fill_tuner (c, camera, p, &m, s->n_rows, t, error);
-  else
-    *t = (ImkOctbscanTuner){0};
+  status = fill_tuner (&one, camera, p, s, t, error);
   if (status == IMK_OK)
     status = fill_band (s, t, live, b, error);
   if (status == IMK_OK)
     status = fill_turn (c, camera, s, b, error);
-  camera_free (&m);
   if (t == &own)
     tuner_free (t);
   return status;

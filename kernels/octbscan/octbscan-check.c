@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that
  * a NaN fails them. */
-#include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-config.h"
 
 #include <math.h>
 
 #include "core/limits.h"
-#include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-lateral.h"
 
@@ -48,7 +47,6 @@ check_sizes (const ImkOctbscanConfig *c, ImkError *error)
   return IMK_OK;
 }
 
-/* Before memory is asked for that the system promises and does not have. */
 ImkStatus
 imk_octbscan_check_operators (const ImkOctbscanConfig *c, ImkError *error)
 {
@@ -132,43 +130,37 @@ check_window (const ImkOctbscanConfig *c, ImkError *error)
       sum, c->upsample);
 }
 
+/* Rows of @n times @parts numbers, one for each camera, that a file gives.
+ * @key: of the choice of a file, @location: of the file, @entry, @what: of the
+ * messages */
 static ImkStatus
-check_background (const ImkOctbscanConfig *c, ImkError *error)
+check_rows (const ImkOctbscanConfig *c, const double *values, size_t n,
+    size_t parts, const char *key, const char *location, const char *entry,
+    const char *what, ImkError *error)
 {
-  size_t n = (size_t) c->n_cameras * c->width;
-
-  if (c->background_mode != IMK_OCTBSCAN_BACKGROUND_FILE)
-    return IMK_OK;
-  if (!c->background)
+  if (!values)
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "background is file, but there is none. Set background-location.");
-  for (size_t i = 0; i < n; i++)
-    if (!(fabs (c->background[i]) <= 1e30))
+        "%s is file, but there is none. Set %s.", key, location);
+  for (size_t i = 0; i < c->n_cameras * n * parts; i++)
+    if (!(fabs (values[i]) <= 1e30))
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Sample %zu of the background of camera %zu is %g; it must be a "
-          "finite number.",
-          i % c->width, i / c->width, c->background[i]);
+          "%s %zu of the %s of camera %zu is %g; it must be a finite number.",
+          entry, i / parts % n, what, i / parts / n, values[i]);
   return IMK_OK;
 }
 
 static ImkStatus
-check_pattern (const ImkOctbscanConfig *c, ImkError *error)
+check_files (const ImkOctbscanConfig *c, ImkError *error)
 {
-  uint32_t n_depths = imk_octbscan_n_depths (c);
-  size_t n = 2 * (size_t) c->n_cameras * n_depths;
+  ImkStatus status = IMK_OK;
 
-  if (c->fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    return IMK_OK;
-  if (!c->pattern)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "fixed-pattern is file, but there is none. Set pattern-location.");
-  for (size_t i = 0; i < n; i++)
-    if (!(fabs (c->pattern[i]) <= 1e30))
-      return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Depth %zu of the fixed pattern of camera %zu is %g; it must be a "
-          "finite number.",
-          i / 2 % n_depths, i / 2 / n_depths, c->pattern[i]);
-  return IMK_OK;
+  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    status = check_rows (c, c->background, c->width, 1, "background",
+        "background-location", "Sample", "background", error);
+  if (status == IMK_OK && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    status = check_rows (c, c->pattern, imk_octbscan_n_depths (c), 2,
+        "fixed-pattern", "pattern-location", "Depth", "fixed pattern", error);
+  return status;
 }
 
 /* Depths that are left between two ends. */
@@ -262,10 +254,16 @@ imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
 }
 
 ImkStatus
-imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
+imk_octbscan_take_config (
+    const ImkOctbscanConfig *given, ImkOctbscanConfig *c, ImkError *error)
 {
-  ImkStatus status = check_sizes (c, error);
+  const ImkOctbscanConfig *config = imk_octbscan_read_config (given, c, error);
+  ImkStatus status;
 
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  *c = *config;
+  status = check_sizes (c, error);
   if (status == IMK_OK)
     status = check_choices (c, error);
   for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
@@ -277,9 +275,7 @@ imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_window (c, error);
   if (status == IMK_OK)
-    status = check_background (c, error);
-  if (status == IMK_OK)
-    status = check_pattern (c, error);
+    status = check_files (c, error);
   if (status == IMK_OK)
     status = imk_octbscan_lateral_check (c, error);
   if (status == IMK_OK)
@@ -290,13 +286,10 @@ imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
 ImkStatus
 imk_octbscan_check (const ImkOctbscanConfig *given, ImkError *error)
 {
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkOctbscanConfig config;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
 
-  if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = imk_octbscan_check_operators (config, error);
+  if (status == IMK_OK && config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = imk_octbscan_check_operators (&config, error);
   return status;
 }

@@ -45,25 +45,19 @@ imk_octbscan_read_config (
   return imk_config_read (config, own, "imk_octbscan_config_init", error);
 }
 
-ImkOctbscanParams
-imk_octbscan_params_of (const ImkOctbscanConfig *c)
+void
+imk_octbscan_take_live (ImkOctbscanConfig *to, const ImkOctbscanConfig *from)
 {
-  return (ImkOctbscanParams){
-      .history = c->history,
-      .range = c->range,
-      .fixed = {(float) c->range_min, (float) c->range_max,
-          (float) c->linear_min, (float) c->linear_max},
-      .auto_bscans = c->auto_bscans,
-      .percent_min = c->percent_min,
-      .percent_max = c->percent_max,
-      .tracking_lock = c->tracking_lock,
-  };
-}
-
-static uint64_t
-all_depths (const ImkOctbscanConfig *c)
-{
-  return (uint64_t) c->width * c->scale / 2;
+  to->history = from->history;
+  to->range = from->range;
+  to->range_min = from->range_min;
+  to->range_max = from->range_max;
+  to->linear_min = from->linear_min;
+  to->linear_max = from->linear_max;
+  to->auto_bscans = from->auto_bscans;
+  to->percent_min = from->percent_min;
+  to->percent_max = from->percent_max;
+  to->tracking_lock = from->tracking_lock;
 }
 
 uint32_t
@@ -77,7 +71,7 @@ imk_octbscan_n_depths (const ImkOctbscanConfig *given)
   if (!config)
     return 0;
   cut = (uint64_t) config->crop_top + config->crop_bottom;
-  all = all_depths (config);
+  all = (uint64_t) config->width * config->scale / 2;
   return all > cut ? (uint32_t) (all - cut) : 0;
 }
 

@@ -3,14 +3,12 @@
  * remember, the fixed pattern, intensities in the order of the scan, tracking
  * in depth, and means. The sections are in this order. The last function takes
  * each B-scan through them. */
-#include "octbscan/octbscan-finish-reference.h"
+#include "octbscan/octbscan-reference.h"
 
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "octbscan/octbscan-reference.h"
 
 /* What is remembered. */
 typedef struct State {

@@ -260,8 +260,10 @@ wavenumber_at (
   return is_of_wavenumbers (cam) ? value : 1 / value;
 }
 
-double
-imk_octbscan_grid_unit (const ImkOctbscanConfig *c, uint32_t camera)
+/* Returns: um in the unit of the wavelengths of a checked camera; 0 without
+ * wavelengths, or with wavelengths of no known unit */
+static double
+unit_of (const ImkOctbscanConfig *c, uint32_t camera)
 {
   const ImkOctbscanCamera *cam = &c->cameras[camera];
   double a, b, um;
@@ -279,7 +281,7 @@ bool
 imk_octbscan_grid_wavenumbers (
     const ImkOctbscanConfig *c, uint32_t camera, double *k)
 {
-  if (imk_octbscan_grid_unit (c, camera) == 0)
+  if (unit_of (c, camera) == 0)
     return false;
   for (uint32_t i = 0; i < c->width; i++)
     k[i] = wavenumber_at (c, &c->cameras[camera], i);
@@ -324,9 +326,9 @@ imk_octbscan_grid_check_range (const ImkOctbscanConfig *c, ImkError *error)
 
   if (c->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
     return IMK_OK;
-  unit = imk_octbscan_grid_unit (c, 0);
+  unit = unit_of (c, 0);
   for (uint32_t i = 0; i < c->n_cameras; i++)
-    if (unit == 0 || imk_octbscan_grid_unit (c, i) != unit)
+    if (unit == 0 || unit_of (c, i) != unit)
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "k-range=common needs the wavelengths of every camera, all of them "
           "in nm, um or m; camera %u has %s. Set a calibration with "
@@ -351,15 +353,6 @@ imk_octbscan_grid_check_range (const ImkOctbscanConfig *c, ImkError *error)
           100 * fmax (share, 0), i, a, b, 100 * LEAST_SHARE);
   }
   return IMK_OK;
-}
-
-/* What the map has at a share of the way between the two ends. */
-static double
-target (const ImkOctbscanCamera *cam, const double ends[2], double along)
-{
-  double k = ends[0] + along * (ends[1] - ends[0]);
-
-  return is_of_wavenumbers (cam) ? k : 1 / k;
 }
 
 /* Between the pixels the values are taken to be linear: wavelengths of a
@@ -411,7 +404,9 @@ search_positions (const ImkOctbscanConfig *c, uint32_t camera,
     values[i] = value_at (c, cam, i);
   ends_of (c, camera, ends);
   for (uint32_t i = 0; i < c->upsample; i++) {
-    double t = target (cam, ends, (double) i / (c->upsample - 1));
+    double along = (double) i / (c->upsample - 1);
+    double k = ends[0] + along * (ends[1] - ends[0]);
+    double t = is_of_wavenumbers (cam) ? k : 1 / k; /* as the map has it */
 
     positions[i] =
         position_between (c, cam, values, neighbour_of (values, n, t), t);
@@ -451,7 +446,7 @@ imk_octbscan_grid_positions (const ImkOctbscanConfig *config, uint32_t camera,
 double
 imk_octbscan_grid_depth_step (const ImkOctbscanConfig *c, uint32_t camera)
 {
-  double um = imk_octbscan_grid_unit (c, camera), ends[2];
+  double um = unit_of (c, camera), ends[2];
 
   if (um == 0)
     return 0;
@@ -464,7 +459,7 @@ bool
 imk_octbscan_grid_wavelengths (
     const ImkOctbscanConfig *c, uint32_t camera, double nm[2])
 {
-  double um = imk_octbscan_grid_unit (c, camera), ends[2];
+  double um = unit_of (c, camera), ends[2];
 
   if (um == 0)
     return false;

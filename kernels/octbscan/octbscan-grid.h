@@ -22,11 +22,6 @@ ImkStatus imk_octbscan_grid_check (
 ImkStatus imk_octbscan_grid_check_range (
     const ImkOctbscanConfig *config, ImkError *error);
 
-/* Returns: um in the unit of the wavelengths of a checked camera; 0 without
- * wavelengths, or with wavelengths of no known unit */
-double imk_octbscan_grid_unit (
-    const ImkOctbscanConfig *config, uint32_t camera);
-
 /* @k: (out): 1 / wavelength of the N pixels
  * Returns: FALSE, @k untouched, without wavelengths of a known unit */
 bool imk_octbscan_grid_wavenumbers (

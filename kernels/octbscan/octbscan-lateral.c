@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "octbscan/octbscan-grid.h"
+#include "octbscan/octbscan-rows.h"
+
 ImkStatus
 imk_octbscan_lateral_check (const ImkOctbscanConfig *config, ImkError *error)
 {
@@ -28,8 +31,7 @@ imk_octbscan_lateral_check (const ImkOctbscanConfig *config, ImkError *error)
 static double
 position (const ImkOctbscanConfig *c, uint32_t j)
 {
-  double last = c->height - 1.0, x;
-  uint32_t before, n = c->n_scan_curve;
+  double last = c->height - 1.0;
 
   if (c->height == 1)
     return 0;
@@ -37,10 +39,8 @@ position (const ImkOctbscanConfig *c, uint32_t j)
   case IMK_OCTBSCAN_SCAN_SINE:
     return acos (fmin (fmax (1 - 2 * j / last, -1), 1)) * last / M_PI;
   case IMK_OCTBSCAN_SCAN_CURVE:
-    x = j / last * (n - 1);
-    before = x < n - 1 ? (uint32_t) x : n - 2;
-    return c->scan_curve[before] +
-           (x - before) * (c->scan_curve[before + 1] - c->scan_curve[before]);
+    return imk_octbscan_between (
+        c->scan_curve, c->n_scan_curve, j / last * (c->n_scan_curve - 1));
   default:
     return j;
   }
@@ -68,8 +68,7 @@ static void
 fill (const ImkOctbscanConfig *c, uint32_t n_ascans, uint32_t *first,
     uint32_t *rows, float *weights)
 {
-  bool flips =
-      c->flip == IMK_OCTBSCAN_FLIP_LATERAL || c->flip == IMK_OCTBSCAN_FLIP_BOTH;
+  bool flips = imk_octbscan_flips_lateral (c);
   uint32_t n = 0;
 
   for (uint32_t i = 0; i < n_ascans; i++) {
@@ -112,8 +111,7 @@ imk_octbscan_lateral_new (
   *s = (ImkOctbscanLateral){
       .is_identity = config->scan == IMK_OCTBSCAN_SCAN_EVEN &&
                      config->average_ascans == 1 &&
-                     config->flip != IMK_OCTBSCAN_FLIP_LATERAL &&
-                     config->flip != IMK_OCTBSCAN_FLIP_BOTH,
+                     !imk_octbscan_flips_lateral (config),
       .n_ascans = n,
       .first = first,
       .rows = rows,

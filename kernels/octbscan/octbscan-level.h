@@ -2,7 +2,7 @@
 /* From an intensity to a level, the same operations on both backends. */
 #pragma once
 
-#include <stdint.h>
+#include "imk/octbscan.h"
 
 #ifdef __CUDACC__
 #define IMK_OCTBSCAN_INLINE static __host__ __device__ __forceinline__
@@ -113,49 +113,60 @@ imk_octbscan_rank (double percent, uint64_t n)
 
 /* The ranks of the same three among @n intensities, 1 at least. */
 IMK_OCTBSCAN_INLINE void
-imk_octbscan_ranks (int is_auto, double percent_min, double percent_max,
-    uint64_t n, uint64_t ranks[3])
+imk_octbscan_ranks (const ImkOctbscanConfig *c, uint64_t n, uint64_t ranks[3])
 {
+  bool is_auto = c->range == IMK_OCTBSCAN_RANGE_AUTO;
+  double white = is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : c->percent_max;
+
   ranks[0] =
-      imk_octbscan_rank (is_auto ? IMK_OCTBSCAN_AUTO_BLACK : percent_min, n);
+      imk_octbscan_rank (is_auto ? IMK_OCTBSCAN_AUTO_BLACK : c->percent_min, n);
   ranks[1] =
-      imk_octbscan_rank (is_auto ? IMK_OCTBSCAN_AUTO_WHITE : percent_max, n);
-  ranks[2] = imk_octbscan_rank (
-      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : percent_max, n);
+      imk_octbscan_rank (is_auto ? IMK_OCTBSCAN_AUTO_WHITE : c->percent_max, n);
+  ranks[2] = imk_octbscan_rank (white, n);
 }
 
-/* The ends of an image from its own: @found are intensities of black, of white
- * and of white in linear images; they are @ends already, or become a part of
- * those before. */
+/* The ends of an image with another range than a fixed one. @found: in the
+ * image, the intensities of black, of white and of white in linear images;
+ * @ends: (inout): those of the configuration, which the mean of AUTO is of */
 IMK_OCTBSCAN_INLINE void
-imk_octbscan_ends (const float found[3], int is_auto, const float before[4],
-    uint32_t n_before, float ends[4])
+imk_octbscan_ends (
+    const ImkOctbscanConfig *c, const float found[3], float ends[4])
 {
-  ends[0] = imk_octbscan_db (found[0]);
-  ends[1] = imk_octbscan_db (found[1]);
-  ends[2] = found[0];
-  ends[3] = found[2];
-  if (!is_auto || n_before == 0)
-    return;
+  const float own[4] = {imk_octbscan_db (found[0]), imk_octbscan_db (found[1]),
+      found[0], found[2]};
+  bool follows = c->range == IMK_OCTBSCAN_RANGE_AUTO && c->auto_bscans > 0;
+
   for (int i = 0; i < 4; i++)
-    ends[i] = found[1] > IMK_OCTBSCAN_LEAST
-                  ? before[i] + (ends[i] - before[i]) / (float) (n_before + 1)
-                  : before[i];
+    if (!follows)
+      ends[i] = own[i];
+    else if (found[1] > IMK_OCTBSCAN_LEAST)
+      ends[i] += (own[i] - ends[i]) / (float) (c->auto_bscans + 1);
 }
 
-/* What turns a value into a level: (value - low) * factor, clamped. */
+/* Those of the configuration, in the types of images. */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_fixed_ends (const ImkOctbscanConfig *c, float ends[4])
+{
+  ends[0] = (float) c->range_min;
+  ends[1] = (float) c->range_max;
+  ends[2] = (float) c->linear_min;
+  ends[3] = (float) c->linear_max;
+}
+
+/* What turns a value into a level of an image of u8 or u16:
+ * (value - low) * factor, clamped. */
 typedef struct ImkOctbscanLevels {
   float low, factor, maximum;
 } ImkOctbscanLevels;
 
 IMK_OCTBSCAN_INLINE ImkOctbscanLevels
-imk_octbscan_levels (float low, float high, float maximum)
+imk_octbscan_levels (float low, float high, ImkType type)
 {
   ImkOctbscanLevels l;
 
   l.low = low;
-  l.factor = high > low ? maximum / (high - low) : 0;
-  l.maximum = maximum;
+  l.maximum = type == IMK_TYPE_U8 ? 255.0f : 65535.0f;
+  l.factor = high > low ? l.maximum / (high - low) : 0;
   return l;
 }
 

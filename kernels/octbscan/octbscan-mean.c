@@ -5,30 +5,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define PI 3.14159265358979323846
+#include "core/sample.h"
 
 enum {
   MOST_SAMPLES = 2048, /* longer spectra are binned */
   FIRST_PERIODS = 16,  /* lower frequencies are the source's spectrum */
   LEAST_ROWS = 4,
 };
-
-static double
-sample_at (const ImkImage *in, uint32_t x, uint32_t y)
-{
-  const uint8_t *row = (const uint8_t *) in->data + y * in->stride;
-
-  switch (in->type) {
-  case IMK_TYPE_U8:
-    return row[x];
-  case IMK_TYPE_U16:
-    return ((const uint16_t *) (const void *) row)[x];
-  case IMK_TYPE_I16:
-    return ((const int16_t *) (const void *) row)[x];
-  default:
-    return ((const float *) (const void *) row)[x];
-  }
-}
 
 /* Means and sums of squared deviations of @n groups of @size samples. Returns:
  * how many rows; 0 for samples that are no numbers */
@@ -45,7 +28,7 @@ add_rows (const ImkImage *in, uint32_t first, uint32_t step, uint32_t n,
       double v = 0, off;
 
       for (uint32_t k = 0; k < size; k++)
-        v += sample_at (in, i * size + k, y);
+        v += imk_sample_get (in, i * size + k, y, 0);
       sound &= fabs (v) < 1e30;
       off = v - mean[i];
       mean[i] += off / rows;
@@ -62,7 +45,7 @@ strongest_fringe (const double *light, uint32_t n)
   double most = 0;
 
   for (uint32_t d = FIRST_PERIODS; d < n / 2; d++) {
-    double c = 2 * cos (2 * PI * d / n), s1 = 0, s2 = 0, power;
+    double c = 2 * cos (2 * M_PI * d / n), s1 = 0, s2 = 0, power;
 
     for (uint32_t i = 0; i < n; i++) {
       double s = light[i] + c * s1 - s2;
@@ -88,7 +71,7 @@ imk_octbscan_mean_fringe (const ImkImage *in, uint32_t first, uint32_t step)
   rows = add_rows (in, first, step, n, size, mean, mean + n);
   if (rows >= LEAST_ROWS) {
     for (uint32_t i = 0; i < n; i++) {
-      double window = 0.5 - 0.5 * cos (2 * PI * (i + 0.5) / n);
+      double window = 0.5 - 0.5 * cos (2 * M_PI * (i + 0.5) / n);
 
       noise += window * window * mean[n + i] / (rows - 1.0) / rows;
       mean[i] *= window;

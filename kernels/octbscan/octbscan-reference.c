@@ -2,7 +2,7 @@
 /* The chain at the top of imk/octbscan.h (Kriske 2014, with its errors
  * corrected), from a spectrum x to Z. From the top:
  *
- *   p_i    wavelength () to imk_octbscan_reference_position ()
+ *   p_i    wavelength () to position ()
  *   a[n]   taper (); the last function has the background
  *   y_i    resampled () to interpolated (), of the spectrum of a
  *   z_i    window () and phase ()
@@ -76,10 +76,10 @@ grid_ends (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
   *last = a < b ? high : low;
 }
 
-/* By bisection, of the wavelength itself where it is a formula. */
-double
-imk_octbscan_reference_position (
-    const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t i)
+/* Where wavenumber @i is, in pixels: by bisection, of the wavelength itself
+ * where it is a formula. */
+static double
+position (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t i)
 {
   double along = i / (c->upsample - 1.0), last = c->width - 1.0;
   double low = 0, high = last, first_value, last_value, wanted, p;
@@ -276,7 +276,7 @@ one_spectrum (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
       bins[f] += a * cexp (-2 * I * M_PI * ((uint64_t) i * f % n) / n);
   }
   for (uint32_t i = 0; i < m; i++) {
-    double p = imk_octbscan_reference_position (c, cam, i);
+    double p = position (c, cam, i);
 
     y[i] = interpolated (c, bins, i, p) * window (c, i) *
            cexp (I * phase (c, cam, i));

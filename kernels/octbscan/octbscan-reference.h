@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The chain of octbscan.h in float64, by the sums of its definition: slow, and
- * written from the definition alone. */
+/* octbscan.h in float64: slow, and written from its words alone. */
 #pragma once
 
 #include "imk/octbscan.h"
+
+/* --- octbscan-reference.c: the chain, by the sums of its definition */
 
 /* @x: H spectra of N, the raw samples; @z: (out) H rows of n_depths complex
  * numbers, real then imaginary */
@@ -14,6 +15,24 @@ void imk_octbscan_reference (const ImkOctbscanConfig *config,
  * 1e15. */
 bool imk_octbscan_reference_is_sound (const double *x, uint32_t n);
 
-/* Where wavenumber @i is, in pixels. */
-double imk_octbscan_reference_position (const ImkOctbscanConfig *config,
-    const ImkOctbscanCamera *camera, uint32_t i);
+/* --- octbscan-finish-reference.c: what follows Z, for a sequence of B-scans
+ * that remember those before them */
+
+/* One B-scan and what comes of it. */
+typedef struct ImkOctbscanReference {
+  const double *x; /* H spectra of N; NULL: nothing is added */
+  uint32_t first_camera;
+  bool backward, has_images;
+  double *z;         /* [H][n_depths] complex */
+  double rms;        /* of Z, before the fixed pattern is taken off */
+  double *intensity; /* [n_ascans][n_depths], with has_images */
+  double *enface;    /* [n_ascans], likewise */
+  double track[4];
+} ImkOctbscanReference;
+
+/* Fills what comes of @n B-scans; the arrays are allocated. @pattern: (out):
+ * [C][n_depths] complex, or NULL */
+void imk_octbscan_finish_reference (const ImkOctbscanConfig *config,
+    ImkOctbscanReference *bscans, uint32_t n, double *pattern);
+
+void imk_octbscan_reference_clear (ImkOctbscanReference *bscan);

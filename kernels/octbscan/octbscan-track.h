@@ -17,9 +17,9 @@ typedef struct ImkOctbscanTrack {
   double places[IMK_OCTBSCAN_MAX_TRACKED], weights[IMK_OCTBSCAN_MAX_TRACKED];
 } ImkOctbscanTrack;
 
-/* What tracking keeps to, see ImkOctbscanConfig. */
+/* What tracking keeps to: tracking_profile, see ImkOctbscanConfig. */
 typedef struct ImkOctbscanLock {
-  bool holds, has_profile;
+  bool has_profile;
   double place; /* of the profile */
 } ImkOctbscanLock;
 
@@ -129,11 +129,10 @@ imk_octbscan_xcorr (const double *correlations, int32_t reach, uint32_t at,
   *weight = correlations[at];
 }
 
-/* The lock of a configuration, before it holds. */
 IMK_OCTBSCAN_INLINE ImkOctbscanLock
 imk_octbscan_lock (const ImkOctbscanConfig *c)
 {
-  ImkOctbscanLock lock = {false, c->tracking_profile != NULL, 0};
+  ImkOctbscanLock lock = {c->tracking_profile != NULL, 0};
   uint32_t at = 0;
 
   if (!lock.has_profile || c->tracking == IMK_OCTBSCAN_TRACKING_XCORR)
@@ -170,24 +169,41 @@ imk_octbscan_correlation (
   return va > 0 && vb > 0 ? (ab - sa * sb / count) / sqrt (va * vb) : 0;
 }
 
-/* Depths that XCORR looks at either side: at least half of the window
+/* Depths of the window; @n_depths: of the crop */
+IMK_OCTBSCAN_INLINE uint32_t
+imk_octbscan_n_window (const ImkOctbscanConfig *c, uint32_t n_depths)
+{
+  return c->tracking == IMK_OCTBSCAN_TRACKING_NONE
+             ? 0
+             : n_depths - c->tracking_top - c->tracking_bottom;
+}
+
+/* Depths that XCORR looks at either side: at least half of the window, @n,
  * overlaps. */
 IMK_OCTBSCAN_INLINE uint32_t
-imk_octbscan_reach (uint32_t n, uint32_t reach)
+imk_octbscan_reach (const ImkOctbscanConfig *c, uint32_t n)
 {
-  return reach < n / 2 ? reach : n / 2;
+  return c->tracking_reach < n / 2 ? c->tracking_reach : n / 2;
+}
+
+/* Whether the complex image is moved, too. */
+IMK_OCTBSCAN_INLINE bool
+imk_octbscan_moves_complex (const ImkOctbscanConfig *c)
+{
+  return c->tracking_complex && c->tracking != IMK_OCTBSCAN_TRACKING_NONE;
 }
 
 /* The mean of the profiles so far takes one more, shifted back by @place. */
 IMK_OCTBSCAN_INLINE double
-imk_octbscan_follow (const double *profile, double reference, uint32_t n,
-    uint32_t z, double place, uint32_t n_seen, uint32_t n_mean,
-    ImkOctbscanLock lock)
+imk_octbscan_follow (const ImkOctbscanConfig *c, ImkOctbscanLock lock,
+    const double *profile, double reference, uint32_t n, uint32_t z,
+    double place, uint32_t n_seen)
 {
   int32_t from = (int32_t) z + (int32_t) floor (place + 0.5);
+  uint32_t n_mean = c->tracking_bscans;
   uint32_t share = n_seen + 1 < n_mean ? n_seen + 1 : n_mean;
 
-  if (lock.has_profile || (lock.holds && n_seen > 0))
+  if (lock.has_profile || (c->tracking_lock && n_seen > 0))
     return reference;
   if (n_seen == 0)
     return profile[z];
@@ -196,15 +212,15 @@ imk_octbscan_follow (const double *profile, double reference, uint32_t n,
   return reference + (profile[from] - reference) / share;
 }
 
-/* Eq. 2.11 over the last @n_mean B-scans, this one among them. */
+/* Eq. 2.11 over the last tracking_bscans B-scans, this one among them. */
 IMK_OCTBSCAN_INLINE ImkOctbscanMotion
-imk_octbscan_motion (ImkOctbscanTrack *track, uint32_t n_mean,
-    ImkOctbscanLock lock, double place, double weight)
+imk_octbscan_motion (const ImkOctbscanConfig *c, ImkOctbscanLock lock,
+    ImkOctbscanTrack *track, double place, double weight)
 {
   bool is_found = weight > 0 && isfinite (weight) && isfinite (place);
   ImkOctbscanMotion m;
   double sum = 0, weights = 0;
-  uint32_t n;
+  uint32_t n_mean = c->tracking_bscans, n;
 
   m.place = isfinite (place) ? place : 0;
   m.weight = is_found ? weight : 0;
@@ -220,7 +236,7 @@ imk_octbscan_motion (ImkOctbscanTrack *track, uint32_t n_mean,
   m.mean = weights > 0 ? sum / weights : m.place;
   if (lock.has_profile)
     m.mean = lock.place;
-  else if (lock.holds && track->has_mean)
+  else if (c->tracking_lock && track->has_mean)
     m.mean = track->mean;
   else if (weights > 0) {
     track->mean = m.mean;

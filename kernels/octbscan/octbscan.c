@@ -8,7 +8,6 @@
 #include "core/limits.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-chain.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-lateral.h"
@@ -24,7 +23,6 @@ struct ImkOctbscan {
   bool on_device;
   void *state;
   ImkOctbscanConfig config; /* without its pointers */
-  ImkOctbscanParams params;
   uint32_t n_resets;
   bool has_bscan;          /* since the last reset */
   double depth_step;       /* um; 0 when it is not known */
@@ -61,28 +59,24 @@ copy_pattern (const ImkOctbscanPlan *plan, float **pattern, ImkError *error)
 static ImkStatus
 create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 {
-  ImkOctbscanConfig chosen = *config;
-  ImkOctbscanPlan plan = {&chosen, imk_octbscan_n_depths (config)};
+  ImkOctbscanPlan plan = {config, imk_octbscan_n_depths (config)};
   float *operators = NULL, *pattern = NULL;
   ImkOctbscanChain *chain = NULL;
   ImkStatus status = imk_octbscan_lateral_new (config, &s->lateral, error);
 
-  chosen.strategy = s->config.strategy;
   if (status == IMK_OK &&
-      chosen.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+      config->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
     status = copy_pattern (&plan, &pattern, error);
-  if (status == IMK_OK && chosen.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+  if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_make_operators (&plan, &operators, error);
   else if (status == IMK_OK && s->on_device)
-    status = imk_octbscan_chain_new (&chosen, &chain, error);
+    status = imk_octbscan_chain_new (config, &chain, error);
   plan.operators = operators;
   plan.pattern = pattern;
   plan.lateral = s->lateral;
   plan.chain = chain;
-  if (chosen.background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    plan.background = chosen.background;
   if (status == IMK_OK)
-    status = s->backend->create (&plan, &s->params, &s->state, error);
+    status = s->backend->create (&plan, &s->state, error);
   if (status == IMK_OK && chain && chain->tuners)
     s->chain = chain;
   else
@@ -158,13 +152,10 @@ ImkStatus
 imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
     ImkOctbscan **self, ImkError *error)
 {
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
+  ImkOctbscanConfig config;
   const void *table = NULL;
   ImkOctbscan *s;
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
 
   if (status == IMK_OK)
     status = imk_backend_table (
@@ -174,24 +165,23 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   s = malloc (sizeof (*s));
   if (!s)
     return no_memory (error);
+  config.strategy = choose_strategy (backend, &config);
   *s = (ImkOctbscan){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
-      .config = imk_octbscan_without_pointers (config),
-      .params = imk_octbscan_params_of (config),
-      .depth_step = depth_step_of (config),
+      .config = imk_octbscan_without_pointers (&config),
+      .depth_step = depth_step_of (&config),
   };
-  find_wavelengths (config, s->wavelengths);
-  s->config.strategy = choose_strategy (backend, config);
-  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = imk_octbscan_check_operators (config, error);
+  find_wavelengths (&config, s->wavelengths);
+  if (config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = imk_octbscan_check_operators (&config, error);
   if (status == IMK_OK)
-    status = create_state (s, config, error);
-  s->is_live = config->live_dispersion &&
-               s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT;
+    status = create_state (s, &config, error);
+  s->is_live =
+      config.live_dispersion && config.strategy == IMK_OCTBSCAN_STRATEGY_FFT;
   if (s->is_live)
-    memcpy (s->live, config->live_dispersion,
-        2 * config->n_cameras * sizeof (*s->live));
+    memcpy (s->live, config.live_dispersion,
+        2 * config.n_cameras * sizeof (*s->live));
   if (status == IMK_OK) {
     *self = s;
     return status;
@@ -234,19 +224,19 @@ imk_octbscan_update (
     status = tune (self, config->live_dispersion, error);
   if (status != IMK_OK)
     return status;
-  self->has_bscan &= self->params.history == config->history + self->n_resets;
-  self->params = imk_octbscan_params_of (config);
-  self->params.history += self->n_resets;
-  return self->backend->update (self->state, &self->params, error);
+  self->has_bscan &= self->config.history == config->history + self->n_resets;
+  imk_octbscan_take_live (&self->config, config);
+  self->config.history += self->n_resets;
+  return self->backend->update (self->state, &self->config, error);
 }
 
 ImkStatus
 imk_octbscan_reset (ImkOctbscan *self, ImkError *error)
 {
   self->n_resets++;
-  self->params.history++;
+  self->config.history++;
   self->has_bscan = false;
-  return self->backend->update (self->state, &self->params, error);
+  return self->backend->update (self->state, &self->config, error);
 }
 
 ImkStatus
@@ -279,38 +269,36 @@ imk_octbscan_get_background (
   return IMK_OK;
 }
 
-static ImkStatus
-check_image (const ImkOctbscan *s, const ImkImage *image, const char *role,
-    ImkError *error)
+/* An image of levels may be of three types. */
+static ImkType
+level_type (const ImkImage *image)
 {
-  uint32_t width, height;
-  ImkType type;
-
-  if (!image)
-    return IMK_OK;
-  imk_octbscan_size (&s->config, &width, &height);
-  type = image->type == IMK_TYPE_U16 || image->type == IMK_TYPE_F32
+  return image && (image->type == IMK_TYPE_U16 || image->type == IMK_TYPE_F32)
              ? image->type
              : IMK_TYPE_U8;
-  return imk_image_check (
-      image, role, type, 1, width, height, s->on_device, error);
-}
-
-/* A row of numbers. */
-static ImkStatus
-check_row (const ImkOctbscan *s, const ImkImage *image, const char *role,
-    uint32_t width, ImkError *error)
-{
-  return image ? imk_image_check (image, role, IMK_TYPE_F32, 1, width, 1,
-                     s->on_device, error)
-               : IMK_OK;
 }
 
 static ImkStatus
 check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
 {
   const ImkOctbscanConfig *c = &s->config;
+  uint32_t width, height, n_ascans = imk_octbscan_n_ascans (c);
   ImkStatus status = IMK_OK;
+
+  imk_octbscan_size (c, &width, &height);
+  const struct {
+    const ImkImage *image;
+    const char *role;
+    ImkType type;
+    uint32_t width, height;
+  } outputs[] = {
+      {job->db, "dB output", level_type (job->db), width, height},
+      {job->linear, "linear output", level_type (job->linear), width, height},
+      {job->complex, "complex output", IMK_TYPE_CF32, imk_octbscan_n_depths (c),
+          c->height},
+      {job->enface, "en-face output", IMK_TYPE_F32, n_ascans, 1},
+      {job->track, "track", IMK_TYPE_F32, 4, 1},
+  };
 
   if (job->backward && !c->bidirectional)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -318,18 +306,12 @@ check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
   if (job->in || !c->averages_bscans)
     status = imk_image_check (
         job->in, "input", c->type, 1, c->width, c->height, s->on_device, error);
-  if (status == IMK_OK)
-    status = check_image (s, job->db, "dB output", error);
-  if (status == IMK_OK)
-    status = check_image (s, job->linear, "linear output", error);
-  if (status == IMK_OK && job->complex)
-    status = imk_image_check (job->complex, "complex output", IMK_TYPE_CF32, 1,
-        imk_octbscan_n_depths (c), c->height, s->on_device, error);
-  if (status == IMK_OK)
-    status = check_row (
-        s, job->enface, "en-face output", imk_octbscan_n_ascans (c), error);
-  return status != IMK_OK ? status
-                          : check_row (s, job->track, "track", 4, error);
+  for (size_t i = 0; i < sizeof (outputs) / sizeof (outputs[0]); i++)
+    if (status == IMK_OK && outputs[i].image)
+      status =
+          imk_image_check (outputs[i].image, outputs[i].role, outputs[i].type,
+              1, outputs[i].width, outputs[i].height, s->on_device, error);
+  return status;
 }
 
 ImkStatus

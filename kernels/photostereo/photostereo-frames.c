@@ -125,36 +125,21 @@ mask_unmeasured (const ImkPhotostereoPlan *p, const float *white, uint8_t *mask)
   return n_pixels ? (double) n_unmeasured / (double) n_pixels : 0;
 }
 
-static ImkStatus
-check_white (double unmeasured, ImkError *error)
-{
-  return unmeasured <= MAX_UNMEASURED
-             ? IMK_OK
-             : imk_error_set (error, IMK_ERROR_IMAGE,
-                   "The white frame is black or clipped at %.3g %% of the "
-                   "pixels, where nothing can be divided by it. Take it again, "
-                   "exposed so that the sheet is neither black nor clipped; or "
-                   "leave out by mask-location what is not the object.",
-                   100 * unmeasured);
-}
-
-/* @v: 0 to 1 */
-static double
-linear (const ImkPhotostereoConfig *c, double v)
-{
-  if (c->curve != IMK_PHOTOSTEREO_CURVE_SRGB)
-    return pow (v, c->gamma);
-  return v <= 0.04045 ? v / 12.92 : pow ((v + 0.055) / 1.055, 2.4);
-}
-
 static float *
 make_table (const ImkPhotostereoConfig *c)
 {
   uint32_t n = c->type == IMK_TYPE_U8 ? 256 : 65536;
   float *table = malloc (n * sizeof (*table));
 
-  for (uint32_t i = 0; table && i < n; i++)
-    table[i] = (float) linear (c, (double) i / imk_photostereo_maximum_of (c));
+  for (uint32_t i = 0; table && i < n; i++) {
+    double v = (double) i / imk_photostereo_maximum_of (c);
+
+    if (c->curve != IMK_PHOTOSTEREO_CURVE_SRGB)
+      v = pow (v, c->gamma);
+    else
+      v = v <= 0.04045 ? v / 12.92 : pow ((v + 0.055) / 1.055, 2.4);
+    table[i] = (float) v;
+  }
   return table;
 }
 
@@ -198,5 +183,12 @@ imk_photostereo_read_frames (const ImkPhotostereoConfig *c,
   }
   if (!c->mask && f->unmeasured == 0)
     p->mask = NULL;
-  return check_white (f->unmeasured, error);
+  if (f->unmeasured <= MAX_UNMEASURED)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "The white frame is black or clipped at %.3g %% of the pixels, where "
+      "nothing can be divided by it. Take it again, exposed so that the sheet "
+      "is neither black nor clipped; or leave out by mask-location what is not "
+      "the object.",
+      100 * f->unmeasured);
 }

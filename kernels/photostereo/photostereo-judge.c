@@ -26,11 +26,12 @@ enum {
 
 struct ImkPhotostereoProbes {
   uint32_t n, n_lights;
-  uint32_t *xs, *ys;   /* [n] pixels */
-  float *table;        /* NULL, or that of the plan */
-  float *dark, *white; /* [plane][n] */
-  uint32_t *n_seen;    /* [light] pictures that were added */
-  float *greys;        /* [light][n]; NaN where a sample is clipped */
+  uint32_t xs[MAX_PROBES], ys[MAX_PROBES]; /* pixels */
+  float dark[IMK_PHOTOSTEREO_MAX_PLANES][MAX_PROBES];
+  float white[IMK_PHOTOSTEREO_MAX_PLANES][MAX_PROBES];
+  float *table;     /* NULL, or that of the plan */
+  uint32_t *n_seen; /* [light] pictures that were added */
+  float *greys;     /* [light][n]; NaN where a sample is clipped */
 };
 
 void
@@ -38,11 +39,7 @@ imk_photostereo_probes_free (ImkPhotostereoProbes *self)
 {
   if (!self)
     return;
-  free (self->xs);
-  free (self->ys);
   free (self->table);
-  free (self->dark);
-  free (self->white);
   free (self->n_seen);
   free (self->greys);
   free (self);
@@ -75,25 +72,18 @@ choose_pixels (ImkPhotostereoProbes *self, const ImkPhotostereoPlan *p)
   }
 }
 
-static uint32_t
-colour_of (const ImkPhotostereoPlan *p, uint32_t x, uint32_t y)
-{
-  return p->site[2 * (y & 1) + (x & 1)];
-}
-
 /* Of a plane: what mosaics keep of a pixel is the colour of its site. */
 static void
-copy_calibration (const ImkPhotostereoProbes *self, const ImkPhotostereoPlan *p)
+copy_calibration (ImkPhotostereoProbes *self, const ImkPhotostereoPlan *p)
 {
   size_t size = (size_t) p->width * p->height;
 
   for (uint32_t plane = 0; plane < p->n_planes; plane++)
     for (uint32_t k = 0; k < self->n; k++) {
       size_t at = plane * size + (size_t) self->ys[k] * p->width + self->xs[k];
-      size_t to = (size_t) plane * self->n + k;
 
-      self->dark[to] = p->dark ? p->dark[at] : 0;
-      self->white[to] = p->white ? p->white[at] : 1;
+      self->dark[plane][k] = p->dark ? p->dark[at] : 0;
+      self->white[plane][k] = p->white ? p->white[at] : 1;
     }
 }
 
@@ -101,22 +91,16 @@ ImkPhotostereoProbes *
 imk_photostereo_probes_new (const ImkPhotostereoPlan *p)
 {
   ImkPhotostereoProbes *self = calloc (1, sizeof (*self));
-  size_t n_values = (size_t) p->n_planes * MAX_PROBES;
   size_t n_table = p->type == IMK_TYPE_U8 ? 256 : 65536;
 
   if (!self)
     return NULL;
   self->n_lights = p->n_lights;
-  self->xs = calloc (MAX_PROBES, sizeof (*self->xs));
-  self->ys = calloc (MAX_PROBES, sizeof (*self->ys));
   self->table = p->table ? malloc (n_table * sizeof (*self->table)) : NULL;
-  self->dark = calloc (n_values, sizeof (*self->dark));
-  self->white = calloc (n_values, sizeof (*self->white));
   self->n_seen = calloc (p->n_lights, sizeof (*self->n_seen));
   self->greys =
       calloc ((size_t) p->n_lights * MAX_PROBES, sizeof (*self->greys));
-  if (!self->xs || !self->ys || (p->table && !self->table) || !self->dark ||
-      !self->white || !self->n_seen || !self->greys) {
+  if ((p->table && !self->table) || !self->n_seen || !self->greys) {
     imk_photostereo_probes_free (self);
     return NULL;
   }
@@ -143,7 +127,7 @@ grey_of (const ImkPhotostereoProbes *self, const ImkPhotostereoPlan *p,
 {
   bool is_mosaic = p->mosaic || p->interpolate;
   uint32_t x = self->xs[k], y = self->ys[k];
-  uint32_t colour = is_mosaic ? colour_of (p, x, y) : plane;
+  uint32_t colour = is_mosaic ? p->site[2 * (y & 1) + (x & 1)] : plane;
   uint32_t from = p->interpolate ? colour : plane; /* calibration */
   uint32_t sample =
       imk_sample_get_uint (frame, x, y, is_mosaic ? 0 : p->colours[plane]);
@@ -151,8 +135,8 @@ grey_of (const ImkPhotostereoProbes *self, const ImkPhotostereoPlan *p,
 
   if (sample >= p->saturation)
     return NAN;
-  value = fmaxf (value - self->dark[(size_t) from * self->n + k], 0) *
-          self->white[(size_t) from * self->n + k] * lamp->gain[colour];
+  value = fmaxf (value - self->dark[from][k], 0) * self->white[from][k] *
+          lamp->gain[colour];
   return p->n_planes > 1 && !is_mosaic ? value * p->weight[plane] : value;
 }
 
@@ -211,15 +195,7 @@ solve_pixel (const Pixel *pixel, Solution *s)
 
       if (!(w > 0))
         continue;
-      sums.xx += w * l[0] * l[0];
-      sums.xy += w * l[0] * l[1];
-      sums.xz += w * l[0] * l[2];
-      sums.yy += w * l[1] * l[1];
-      sums.yz += w * l[1] * l[2];
-      sums.zz += w * l[2] * l[2];
-      sums.x += w * g * l[0];
-      sums.y += w * g * l[1];
-      sums.z += w * g * l[2];
+      add_light (&sums, w * l[0], w * l[1], w * l[2], l[0], l[1], l[2], g);
       sums.n += 1;
     }
     *s = solve_sums (&sums);

@@ -4,43 +4,18 @@
 
 #include <math.h>
 
-/* xx, xy, xz, yy, yz, zz of a sum of L L'. */
-typedef double Matrix[6];
-
-static void
-add_light (Matrix a, const double l[3])
-{
-  a[0] += l[0] * l[0];
-  a[1] += l[0] * l[1];
-  a[2] += l[0] * l[2];
-  a[3] += l[1] * l[1];
-  a[4] += l[1] * l[2];
-  a[5] += l[2] * l[2];
-}
-
-/* Returns: the determinant */
-static double
-adjugate (const Matrix a, Matrix adj)
-{
-  adj[0] = a[3] * a[5] - a[4] * a[4];
-  adj[1] = a[2] * a[4] - a[1] * a[5];
-  adj[2] = a[1] * a[4] - a[2] * a[3];
-  adj[3] = a[0] * a[5] - a[2] * a[2];
-  adj[4] = a[1] * a[2] - a[0] * a[4];
-  adj[5] = a[0] * a[3] - a[1] * a[1];
-  return a[0] * adj[0] + a[1] * adj[1] + a[2] * adj[2];
-}
+#define REAL double
+#define INLINE static inline
+#include "photostereo/photostereo-solve.h"
 
 /* Returns: 0 as well where the solver finds rounding only */
 static double
-condition_of (const Matrix a)
+condition_of (const Sums *a)
 {
-  Matrix adj;
-  double det = adjugate (a, adj), trace = a[0] + a[3] + a[5];
-  double least = IMK_PHOTOSTEREO_MIN_VOLUME * trace * trace * trace;
+  Solution s = solve_sums (a);
 
-  return trace > 0 && det > 0 && det >= least
-             ? det / (trace * (adj[0] + adj[3] + adj[5]))
+  return a->xx + a->yy + a->zz > 0 && s.volume >= IMK_PHOTOSTEREO_MIN_VOLUME
+             ? s.condition
              : 0;
 }
 
@@ -52,7 +27,7 @@ imk_photostereo_lights_condition (const ImkPhotostereoConfig *given)
       imk_photostereo_read_config (given, &own, NULL);
   ImkPhotostereoPlan plan;
   double mean, l[3], u[4] = {0}; /* sums of unit L and unit^2 */
-  Matrix a = {0};
+  Sums a = {0};
 
   if (!c || imk_photostereo_check_geometry (c, NULL) != IMK_OK)
     return 0;
@@ -63,16 +38,15 @@ imk_photostereo_lights_condition (const ImkPhotostereoConfig *given)
     ImkPhotostereoLamp lamp = imk_photostereo_make_lamp (c, i, mean);
 
     imk_photostereo_light_vector (&plan, &lamp, 0, 0, l);
-    add_light (a, l);
+    add_light (&a, l[0], l[1], l[2], l[0], l[1], l[2], 0);
     for (int k = 0; k < 3; k++)
       u[k] += lamp.gain[0] * l[k];
     u[3] += (double) lamp.gain[0] * lamp.gain[0];
   }
   if (c->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
-    for (int r = 0, at = 0; r < 3; r++)
-      for (int k = r; k < 3; k++, at++)
-        a[at] -= u[r] * u[k] / u[3];
-  return condition_of (a);
+    add_light (
+        &a, -u[0] / u[3], -u[1] / u[3], -u[2] / u[3], u[0], u[1], u[2], 0);
+  return condition_of (&a);
 }
 
 /* What a gain depends on beside the pixel. */
@@ -89,31 +63,32 @@ add_gains (const Rig *rig, const float n[3], double x, double y, double *gain)
 {
   const ImkPhotostereoPlan *p = rig->plan;
   bool known = n[0] != 0 || n[1] != 0 || n[2] != 0;
-  Matrix a = {0}, adj;
-  double l[3], det;
+  Sums a = {0};
+  Solution s;
+  double l[3];
 
   for (uint32_t i = 0; i < p->n_lights; i++)
     if (rig->present[i]) {
       imk_photostereo_light_vector (p, &rig->lamps[i], x, y, l);
       if (!known || n[0] * l[0] + n[1] * l[1] + n[2] * l[2] > 0)
-        add_light (a, l);
+        add_light (&a, l[0], l[1], l[2], l[0], l[1], l[2], 0);
     }
-  if (!known || condition_of (a) < rig->min_condition) {
-    a[0] += 1e-3;
-    a[3] += 1e-3;
-    a[5] += 1e-3;
+  if (!known || condition_of (&a) < rig->min_condition) {
+    a.xx += 1e-3;
+    a.yy += 1e-3;
+    a.zz += 1e-3;
   }
-  det = adjugate (a, adj);
   for (uint32_t i = 0; i < p->n_lights; i++) {
     if (rig->present[i])
       continue;
     imk_photostereo_light_vector (p, &rig->lamps[i], x, y, l);
     if (known && !(n[0] * l[0] + n[1] * l[1] + n[2] * l[2] > 0))
       continue;
-    gain[i] += log1p ((l[0] * (adj[0] * l[0] + 2 * adj[1] * l[1]) +
-                          l[1] * (adj[3] * l[1] + 2 * adj[4] * l[2]) +
-                          l[2] * (adj[5] * l[2] + 2 * adj[2] * l[0])) /
-                      det);
+    a.x = l[0];
+    a.y = l[1];
+    a.z = l[2];
+    s = solve_sums (&a);
+    gain[i] += log1p (s.x * l[0] + s.y * l[1] + s.z * l[2]);
   }
 }
 

@@ -37,16 +37,6 @@ imk_photostereo_mean_distance (const ImkPhotostereoConfig *c)
   return sum / c->n_lights;
 }
 
-/* A lamp is aimed at the centre of the working plane. */
-static void
-fill_axis (
-    const ImkPhotostereoLight *l, double z, double r, ImkPhotostereoLamp *lamp)
-{
-  lamp->axis[0] = (float) (-l->x / r);
-  lamp->axis[1] = (float) (-l->y / r);
-  lamp->axis[2] = (float) (-z / r);
-}
-
 ImkPhotostereoLamp
 imk_photostereo_make_lamp (
     const ImkPhotostereoConfig *c, uint32_t i, double mean)
@@ -55,10 +45,12 @@ imk_photostereo_make_lamp (
   bool colours = imk_photostereo_n_colours (c) == 3;
   double z = l->z - (c->positions ? c->plane_z : 0);
   double r = distance (c, l), grey = 0, scale = 1;
-  ImkPhotostereoLamp lamp = {
-      .x = (float) l->x, .y = (float) l->y, .z = (float) z};
+  /* aimed at the centre of the working plane */
+  ImkPhotostereoLamp lamp = {.x = (float) l->x,
+      .y = (float) l->y,
+      .z = (float) z,
+      .axis = {(float) (-l->x / r), (float) (-l->y / r), (float) (-z / r)}};
 
-  fill_axis (l, z, r, &lamp);
   for (int k = 0; k < 3; k++)
     grey += luma[k] * l->intensity[k];
   for (uint32_t k = 0; k < IMK_PHOTOSTEREO_MAX_PLANES; k++)
@@ -96,8 +88,6 @@ imk_photostereo_make_lamps (const ImkPhotostereoConfig *c, ImkError *error)
   return lamps;
 }
 
-/* The light vector at a point of the plane, in float64; for what is not solved
- * but foretold. */
 void
 imk_photostereo_light_vector (const ImkPhotostereoPlan *plan,
     const ImkPhotostereoLamp *lamp, double x, double y, double vector[3])

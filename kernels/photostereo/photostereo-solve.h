@@ -19,6 +19,21 @@ typedef struct Solution {
   REAL volume;    /* det A / (tr A)^3 */
 } Solution;
 
+/* Adds a light, but for n. @wx, @wy, @wz: w L */
+INLINE void
+add_light (Sums *s, REAL wx, REAL wy, REAL wz, REAL x, REAL y, REAL z, REAL g)
+{
+  s->xx += wx * x;
+  s->xy += wx * y;
+  s->xz += wx * z;
+  s->yy += wy * y;
+  s->yz += wy * z;
+  s->zz += wz * z;
+  s->x += wx * g;
+  s->y += wy * g;
+  s->z += wz * g;
+}
+
 INLINE Solution
 solve_sums (const Sums *s)
 {

@@ -59,15 +59,6 @@ imk_photostereo_config_init_sized (ImkPhotostereoConfig *config, size_t size)
 /* ------------------------------------------------------------------------
  * The object. */
 
-static void
-forget_call (ImkPhotostereoPlan *plan)
-{
-  plan->table = plan->dark = plan->white = NULL;
-  plan->mask = NULL;
-  plan->lamps = NULL;
-  plan->devices = NULL;
-}
-
 static ImkStatus
 create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
 {
@@ -98,7 +89,10 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = s->backend->create (&s->plan, &s->params, &s->state, error);
   imk_photostereo_frames_clear (&frames);
-  forget_call (&s->plan);
+  s->plan.table = s->plan.dark = s->plan.white = NULL;
+  s->plan.mask = NULL;
+  s->plan.lamps = NULL;
+  s->plan.devices = NULL;
   return status;
 }
 
@@ -419,26 +413,6 @@ imk_photostereo_free (ImkPhotostereo *self)
 
 enum { PROBES = 64 }; /* pixels a side that are looked at */
 
-/* The normals at the probes; zeros where there are none. */
-static float *
-probe_normals (ImkPhotostereo *self, uint32_t step_x, uint32_t step_y,
-    void *stream, ImkStatus *status, ImkError *error)
-{
-  float *normals = calloc (PROBES * PROBES, 3 * sizeof (*normals));
-
-  *status = IMK_OK;
-  if (!normals)
-    *status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u normals.", PROBES * PROBES);
-  else if (self->plan.track_change && self->has_solved)
-    *status = self->backend->probe (
-        self->state, step_x, step_y, normals, stream, error);
-  if (*status == IMK_OK)
-    return normals;
-  free (normals);
-  return NULL;
-}
-
 ImkStatus
 imk_photostereo_next_light (
     ImkPhotostereo *self, uint32_t *light, void *stream, ImkError *error)
@@ -446,18 +420,23 @@ imk_photostereo_next_light (
   const ImkPhotostereoPlan *p = &self->plan;
   uint32_t step_x = imk_div_up (p->width, PROBES);
   uint32_t step_y = imk_div_up (p->height, PROBES);
-  float *normals;
-  ImkStatus status;
+  float *normals; /* at the probes; zeros where there are none */
+  ImkStatus status = IMK_OK;
 
   if (self->n_complete == p->n_lights)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "All %u lights are in the set; none is left to be the next.",
         p->n_lights);
-  normals = probe_normals (self, step_x, step_y, stream, &status, error);
+  normals = calloc (PROBES * PROBES, 3 * sizeof (*normals));
   if (!normals)
-    return status;
-  *light = imk_photostereo_choose_light (p, self->lamps, self->present,
-      self->params.min_condition, normals, step_x, step_y);
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u normals.", PROBES * PROBES);
+  if (p->track_change && self->has_solved)
+    status = self->backend->probe (
+        self->state, step_x, step_y, normals, stream, error);
+  if (status == IMK_OK)
+    *light = imk_photostereo_choose_light (p, self->lamps, self->present,
+        self->params.min_condition, normals, step_x, step_y);
   free (normals);
-  return IMK_OK;
+  return status;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "octbscan/octbscan-finish-reference.h"
+#include "octbscan/octbscan-reference.h"
 
 enum { MAX_BSCANS = 16, WIDTH = 64, DEPTHS = 64 /* at scale 2 */ };
 

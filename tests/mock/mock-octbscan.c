@@ -10,8 +10,7 @@ enum {
 };
 
 static ImkStatus
-create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
-    void **state, ImkError *error)
+create (const ImkOctbscanPlan *plan, void **state, ImkError *error)
 {
   ImkOctbscanConfig config = *plan->config;
   ImkOctbscanPlan p = *plan;
@@ -24,13 +23,16 @@ create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
   config.n_threads = 1; /* many streams would start many times many threads */
   p.config = &config;
   return mock_object_made (
-      o, imk_octbscan_cpu.create (&p, params, &o->state, error), state);
+      o, imk_octbscan_cpu.create (&p, &o->state, error), state);
 }
 
 static ImkStatus
-update (void *state, const ImkOctbscanParams *params, ImkError *error)
+update (void *state, const ImkOctbscanConfig *config, ImkError *error)
 {
-  return mock_object_update (state, params, sizeof (*params), error);
+  ImkOctbscanConfig own = *config;
+
+  own.n_threads = 1;
+  return mock_object_update (state, &own, sizeof (own), error);
 }
 
 static ImkStatus

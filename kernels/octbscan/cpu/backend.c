@@ -29,9 +29,8 @@ typedef struct Scratch {
 typedef struct Cpu {
   ImkOctbscanFinish *finish;
   const ImkOctbscanConfig *config; /* of finish */
-  ImkOctbscanParams params;
-  uint32_t n_blocks;   /* maximum blocks of a camera */
-  ImkOctbscanFft *fft; /* NULL if operators is set */
+  uint32_t n_blocks;               /* maximum blocks of a camera */
+  ImkOctbscanFft *fft;             /* NULL if operators is set */
   float *operators;
   double *followed;                              /* [C][N] running means */
   uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* B-scans so far */
@@ -376,8 +375,9 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for spectra of %u samples and %u depths.", c->width,
         plan->n_depths);
-  for (size_t i = 0; plan->background && i < n_means; i++)
-    imk_octbscan_split (plan->background[i], &cpu->high[i], &cpu->low[i]);
+  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    for (size_t i = 0; i < n_means; i++)
+      imk_octbscan_split (c->background[i], &cpu->high[i], &cpu->low[i]);
   if (plan->operators)
     memcpy (cpu->operators, plan->operators, n_operators * sizeof (float));
   else
@@ -391,8 +391,7 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
 }
 
 static ImkStatus
-cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
-    void **state, ImkError *error)
+cpu_create (const ImkOctbscanPlan *plan, void **state, ImkError *error)
 {
   const ImkOctbscanConfig *c = plan->config;
   Cpu *cpu = calloc (1, sizeof (*cpu));
@@ -401,7 +400,6 @@ cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
   if (!cpu)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
-  cpu->params = *params;
   cpu->n_blocks = imk_div_up (imk_div_up (c->height, c->n_cameras), N_LANES);
   status = fill (cpu, plan, error);
   if (status == IMK_OK)
@@ -412,15 +410,15 @@ cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
 }
 
 static ImkStatus
-cpu_update (void *state, const ImkOctbscanParams *params, ImkError *error)
+cpu_update (void *state, const ImkOctbscanConfig *config, ImkError *error)
 {
   Cpu *cpu = state;
 
-  if (params->history != cpu->params.history) {
+  if (config->history != cpu->config->history) {
     memset (cpu->n_followed, 0, sizeof (cpu->n_followed));
     imk_octbscan_finish_reset (cpu->finish);
   }
-  cpu->params = *params;
+  cpu->finish->config = *config;
   return IMK_OK;
 }
 
@@ -447,7 +445,7 @@ process_job (Cpu *cpu, const ImkOctbscanJob *job, ImkError *error)
   ImkStatus status = job->in ? find_z (&w, error) : IMK_OK;
 
   if (status == IMK_OK)
-    imk_octbscan_finish_run (cpu->finish, &cpu->params, job);
+    imk_octbscan_finish_run (cpu->finish, job);
   return status;
 }
 

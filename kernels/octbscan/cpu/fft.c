@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imk/fft.h"
+#include "core/cpu.h"
 
 /* Rows at distances of a power of two would share one set of the cache. */
 enum { PADDING = 16, N_LANES = IMK_OCTBSCAN_N_LANES };
@@ -22,6 +22,18 @@ struct ImkOctbscanFft {
   ImkFft *narrow, *wide, *depths; /* of N, G and P */
   size_t line, n_lanes, pitch;    /* floats */
 };
+
+ImkStatus
+imk_octbscan_choose_loops (const ImkOctbscanLoops **loops, ImkError *error)
+{
+  static const void *const tables[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_octbscan);
+  const void *table = NULL;
+  ImkStatus status = imk_cpu_choose (tables, &table, error);
+
+  *loops = table;
+  return status;
+}
 
 /* ------------------------------------------------------------------------
  * From spectra to lanes. */
@@ -160,9 +172,8 @@ imk_octbscan_fft_run (ImkOctbscanFft *self, const ImkOctbscanBlock *block,
 /* ------------------------------------------------------------------------
  * The object. */
 
-/* With plans by measurement the last digits would change from run to run. */
-static ImkStatus
-plan_transform (
+ImkStatus
+imk_octbscan_plan_transform (
     uint32_t n, ImkFftDirection direction, ImkFft **plan, ImkError *error)
 {
   ImkFftConfig config;
@@ -207,15 +218,15 @@ fill (ImkOctbscanFft *s, const ImkOctbscanConfig *config, ImkError *error)
     return status;
   set_sizes (s);
   if (s->chain->upsamples) {
-    status =
-        plan_transform (s->chain->width, IMK_FFT_FORWARD, &s->narrow, error);
+    status = imk_octbscan_plan_transform (
+        s->chain->width, IMK_FFT_FORWARD, &s->narrow, error);
     if (status == IMK_OK)
-      status = plan_transform (
+      status = imk_octbscan_plan_transform (
           s->chain->n_samples, IMK_FFT_BACKWARD, &s->wide, error);
   }
   if (status == IMK_OK)
-    status =
-        plan_transform (s->chain->n_points, IMK_FFT_FORWARD, &s->depths, error);
+    status = imk_octbscan_plan_transform (
+        s->chain->n_points, IMK_FFT_FORWARD, &s->depths, error);
   return status;
 }
 

@@ -4,7 +4,14 @@
 
 #include "octbscan/cpu/loops.h"
 
+#include "imk/fft.h"
+
 typedef struct ImkOctbscanFft ImkOctbscanFft;
+
+/* Of @n points. With plans by measurement the last digits would change from run
+ * to run. */
+ImkStatus imk_octbscan_plan_transform (
+    uint32_t n, ImkFftDirection direction, ImkFft **plan, ImkError *error);
 
 /* Spectra of one camera without their mean, and the outputs of each: n_depths
  * intensities, n_depths complex numbers, or both; NULL for no output. */

@@ -6,6 +6,7 @@
 
 #include "imk/parallel.h"
 #include "octbscan/cpu/picture.h"
+#include "octbscan/octbscan-rows.h"
 
 /* ------------------------------------------------------------------------
  * A-scans of the image. */
@@ -174,7 +175,7 @@ enface_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
   const ImkOctbscanFinish *s = w->self;
-  bool maximum = s->config.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+  const ImkOctbscanProjection projection = s->config.projection;
   uint32_t top = s->config.enface_top;
   uint32_t n = s->n_depths - top - s->config.enface_bottom;
 
@@ -183,8 +184,10 @@ enface_band (void *data, uint32_t first, uint32_t end)
     double sum = 0;
 
     for (uint32_t q = 0; q < n; q++)
-      sum = !maximum ? sum + v[q] : v[q] > sum ? v[q] : sum;
-    ((float *) w->job->enface->data)[i] = (float) (maximum ? sum : sum / n);
+      sum = imk_octbscan_project (projection, sum, v[q]);
+    if (projection == IMK_OCTBSCAN_PROJECTION_MEAN)
+      sum /= n;
+    ((float *) w->job->enface->data)[i] = (float) sum;
   }
 }
 
@@ -200,7 +203,7 @@ for_ascans (ImkOctbscanBscan *w, ImkBandFunc func)
 }
 
 static void
-make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
+make_pictures (ImkOctbscanBscan *w)
 {
   const ImkOctbscanFinish *s = w->self;
   const ImkOctbscanConfig *c = &s->config;
@@ -211,8 +214,7 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
       .n_ascans = s->lateral->n_ascans,
       .n_depths = s->n_depths,
       .depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN,
-      .flips_depth = c->flip == IMK_OCTBSCAN_FLIP_DEPTH ||
-                     c->flip == IMK_OCTBSCAN_FLIP_BOTH,
+      .flips_depth = imk_octbscan_flips_depth (c),
   };
   float ends[4];
   bool db = !w->job->db_is_linear;
@@ -221,20 +223,13 @@ make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
     for_ascans (w, enface_band);
   if (!w->job->db && !w->job->linear)
     return;
-  imk_octbscan_picture_range (&picture, params, s->counts, ends);
+  imk_octbscan_picture_range (&picture, c, s->counts, ends);
   if (w->job->ends)
     memcpy (w->job->ends, ends, sizeof (ends));
   imk_octbscan_picture_write (&picture, db, ends[db ? 0 : 2], ends[db ? 1 : 3],
       w->job->db, s->pool, c->n_threads);
   imk_octbscan_picture_write (
       &picture, false, ends[2], ends[3], w->job->linear, s->pool, c->n_threads);
-}
-
-/* Returns: whether there is a step between intensities and images */
-static bool
-needs_mixed (const ImkOctbscanFinish *s, const ImkOctbscanJob *job)
-{
-  return !s->lateral->is_identity || job->backward || s->sums || s->profile;
 }
 
 /* The steps of a new B-scan, up to the sum of B-scans. */
@@ -247,7 +242,7 @@ take_bscan (ImkOctbscanBscan *w)
   if (s->z)
     imk_octbscan_subtract_pattern (w);
   w->shown = s->intensity;
-  if (needs_mixed (s, w->job)) {
+  if (!s->lateral->is_identity || w->job->backward || s->sums || s->profile) {
     w->shown = s->mixed;
     for_ascans (w, mix_band);
   }
@@ -257,8 +252,8 @@ take_bscan (ImkOctbscanBscan *w)
     w->fraction = motion.fraction;
     if (w->shift != 0)
       for_ascans (w, shift_band);
-    if ((w->shift != 0 || w->fraction != 0) && s->config.tracking_complex &&
-        w->job->complex)
+    if ((w->shift != 0 || w->fraction != 0) && w->job->complex &&
+        imk_octbscan_moves_complex (&s->config))
       imk_parallel_for (
           s->config.n_threads, s->config.height, 16, shift_complex_band, w);
   }
@@ -271,12 +266,10 @@ take_bscan (ImkOctbscanBscan *w)
 }
 
 void
-imk_octbscan_finish_run (ImkOctbscanFinish *self,
-    const ImkOctbscanParams *params, const ImkOctbscanJob *job)
+imk_octbscan_finish_run (ImkOctbscanFinish *self, const ImkOctbscanJob *job)
 {
   ImkOctbscanBscan w = {.self = self, .job = job, .shown = self->mixed};
 
-  self->lock.holds = params->tracking_lock;
   if (job->in)
     take_bscan (&w);
   if (!job->db && !job->linear && !job->enface)
@@ -285,7 +278,7 @@ imk_octbscan_finish_run (ImkOctbscanFinish *self,
     for_ascans (&w, mean_band);
     self->has_summed = false;
   }
-  make_pictures (&w, params);
+  make_pictures (&w);
 }
 
 /* ------------------------------------------------------------------------
@@ -305,7 +298,7 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
   const ImkOctbscanConfig *c = plan->config;
   size_t n_rows = s->lateral->n_ascans, n = s->n_depths;
   size_t pattern = 2 * n * c->n_cameras * sizeof (float);
-  uint32_t n_lags = 2 * imk_octbscan_reach (s->n_window, c->tracking_reach) + 1;
+  uint32_t n_lags = 2 * imk_octbscan_reach (c, s->n_window) + 1;
   bool ok;
 
   s->intensity = imk_pool_alloc (n * c->height * sizeof (float));
@@ -358,8 +351,7 @@ imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
     s->config = imk_octbscan_without_pointers (c);
     s->lock = imk_octbscan_lock (c);
     s->n_depths = plan->n_depths;
-    if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
-      s->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;
+    s->n_window = imk_octbscan_n_window (c, plan->n_depths);
     s->lateral = plan->lateral;
     ok = fill (s, plan);
   }

@@ -10,7 +10,7 @@
 
 typedef struct ImkOctbscanFinish {
   const ImkOctbscanLoops *loops;
-  ImkOctbscanConfig config; /* without its pointers */
+  ImkOctbscanConfig config; /* without its pointers; updated */
   uint32_t n_depths;
   const ImkOctbscanLateral *lateral;
   float *z;           /* [H][n_depths] complex, NULL without pattern */
@@ -49,14 +49,35 @@ void imk_octbscan_finish_reset (ImkOctbscanFinish *self);
 
 /* Makes the images of @job from @self->z, or from @self->intensity if there is
  * no z; the complex one only from z. */
-void imk_octbscan_finish_run (ImkOctbscanFinish *self,
-    const ImkOctbscanParams *params, const ImkOctbscanJob *job);
+void imk_octbscan_finish_run (
+    ImkOctbscanFinish *self, const ImkOctbscanJob *job);
 
 /* @self may be NULL. */
 void imk_octbscan_finish_free (ImkOctbscanFinish *self);
 
-/* pattern.c: subtracts the fixed pattern from Z and computes the intensities,
- * both of the job's B-scan. */
+/* --- pattern.c: the minimum-variance mean line, see ImkOctbscanFixedPattern */
+
+/* Depths that are searched at a time. */
+enum { IMK_OCTBSCAN_PATTERN_DEPTHS = 64 };
+
+/* Complex numbers of @n rows, @pitch floats apart. */
+typedef struct ImkOctbscanLines {
+  const float *z;
+  size_t pitch;
+  uint32_t n;
+  const uint8_t *bad; /* rows that do not count, @bad_step apart; or NULL */
+  uint32_t bad_step;
+} ImkOctbscanLines;
+
+/* Splits @lines into @n_segments of at least two rows.
+ * @n_depths: up to IMK_OCTBSCAN_PATTERN_DEPTHS
+ * @pattern: (out): [n_depths] complex: the mean of the segment with the least
+ *   variance, depth by depth; 0 where no segment has two rows that count */
+void imk_octbscan_find_pattern (const ImkOctbscanLines *lines,
+    uint32_t n_segments, uint32_t n_depths, float *pattern);
+
+/* Subtracts the fixed pattern from Z and computes the intensities, both of the
+ * job's B-scan. */
 void imk_octbscan_subtract_pattern (ImkOctbscanBscan *w);
 
 /* track.c: measures and reports the axial motion, see ImkOctbscanMotion. */

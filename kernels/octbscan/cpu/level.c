@@ -5,21 +5,20 @@
 #include <string.h>
 
 #include "octbscan/cpu/picture.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 
 /* Pixels without an A-scan are 0; they say nothing about the others.
  * @lit: room for @n */
 static void
 find_lit_range (const float *intensity, size_t n, float *lit,
-    const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
+    const ImkOctbscanConfig *config, uint32_t *counts, float ends[4])
 {
   ImkOctbscanPicture picture = {.intensity = lit, .n_ascans = 1};
 
   for (size_t i = 0; i < n; i++)
     if (intensity[i] > 0)
       lit[picture.n_depths++] = intensity[i];
-  imk_octbscan_picture_range (&picture, params, counts, ends);
+  imk_octbscan_picture_range (&picture, config, counts, ends);
 }
 
 /* As rows of intensities, which need no turning. */
@@ -30,7 +29,6 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
       imk_octbscan_read_config (given, &own, error);
-  ImkOctbscanParams params;
   ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
   size_t n = (size_t) in->width * in->height;
   ImkPool *pool = NULL;
@@ -40,7 +38,6 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
 
   if (!config)
     return IMK_ERROR_CONFIG;
-  params = imk_octbscan_params_of (config);
   counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
   intensity = malloc (2 * n * sizeof (*intensity) + 1);
   status = imk_octbscan_check_range (config, error);
@@ -64,7 +61,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
           (const uint8_t *) in->data + y * in->stride,
           in->width * sizeof (*intensity));
     picture.intensity = intensity;
-    find_lit_range (intensity, n, intensity + n, &params, counts, found);
+    find_lit_range (intensity, n, intensity + n, config, counts, found);
     imk_octbscan_picture_write (
         &picture, db, found[db ? 0 : 2], found[db ? 1 : 3], out, pool, 1);
     if (ends)

@@ -54,6 +54,7 @@ typedef struct ImkOctbscanLoops {
 extern const ImkOctbscanLoops imk_octbscan_scalar, imk_octbscan_neon,
     imk_octbscan_avx2, imk_octbscan_avx512;
 
-/* @loops: (out): those for this processor; Returns: as imk_cpu_level () */
+/* In fft.c. @loops: (out): those for this processor; Returns: as imk_cpu_level
+ * () */
 ImkStatus imk_octbscan_choose_loops (
     const ImkOctbscanLoops **loops, ImkError *error);

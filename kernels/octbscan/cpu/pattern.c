@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The fixed pattern: the mean of the segment of rows with the least variance,
  * depth by depth. */
-#include "octbscan/cpu/pattern.h"
+#include "octbscan/cpu/finish.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "imk/parallel.h"
-#include "octbscan/cpu/finish.h"
 #include "octbscan/octbscan-rows.h"
 
 enum { DEPTHS = IMK_OCTBSCAN_PATTERN_DEPTHS };
@@ -37,10 +36,8 @@ segment (const ImkOctbscanLines *l, uint32_t i0, uint32_t i1, uint32_t n_depths,
   for (uint32_t d = 0; d < n_depths; d++) {
     mean[2 * d] /= n;
     mean[2 * d + 1] /= n;
-    variance[d] = squares[d] / n - mean[2 * d] * mean[2 * d] -
-                  mean[2 * d + 1] * mean[2 * d + 1];
-    if (n < 2)
-      variance[d] = INFINITY;
+    variance[d] =
+        imk_octbscan_variance (mean[2 * d], mean[2 * d + 1], squares[d] / n, n);
   }
 }
 
@@ -82,8 +79,7 @@ find_pattern (const ImkOctbscanBscan *w, uint32_t camera, uint32_t depth)
       .bad_step = rows.step,
   };
 
-  imk_octbscan_find_pattern (&lines,
-      c->pattern_segments < rows.n / 2 ? c->pattern_segments : rows.n / 2, n,
+  imk_octbscan_find_pattern (&lines, imk_octbscan_n_segments (c, rows.n), n,
       s->pattern + 2 * ((size_t) camera * s->n_depths + depth));
 }
 

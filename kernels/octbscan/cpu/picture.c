@@ -70,29 +70,23 @@ find_rank (const uint32_t *counts, uint64_t rank)
 
 void
 imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
-    const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
+    const ImkOctbscanConfig *config, uint32_t *counts, float ends[4])
 {
-  bool is_auto = params->range == IMK_OCTBSCAN_RANGE_AUTO;
   float found[3] = {0};
   uint64_t n, ranks[3];
 
-  if (params->range == IMK_OCTBSCAN_RANGE_FIXED) {
-    memcpy (ends, params->fixed, sizeof (params->fixed));
+  imk_octbscan_fixed_ends (config, ends);
+  if (config->range == IMK_OCTBSCAN_RANGE_FIXED)
     return;
-  }
-  if (params->range == IMK_OCTBSCAN_RANGE_MINMAX) {
+  if (config->range == IMK_OCTBSCAN_RANGE_MINMAX) {
     find_ends (picture, &found[0], &found[1]);
     found[2] = found[1];
-  } else {
-    n = count_bins (picture, counts);
-    if (n > 0) {
-      imk_octbscan_ranks (
-          is_auto, params->percent_min, params->percent_max, n, ranks);
-      for (int i = 0; i < 3; i++)
-        found[i] = find_rank (counts, ranks[i]);
-    }
+  } else if ((n = count_bins (picture, counts)) > 0) {
+    imk_octbscan_ranks (config, n, ranks);
+    for (int i = 0; i < 3; i++)
+      found[i] = find_rank (counts, ranks[i]);
   }
-  imk_octbscan_ends (found, is_auto, params->fixed, params->auto_bscans, ends);
+  imk_octbscan_ends (config, found, ends);
 }
 
 /* ------------------------------------------------------------------------
@@ -107,27 +101,12 @@ typedef struct Work {
   ImkOctbscanLevels levels;
 } Work;
 
-/* The buffers of one thread. */
-typedef struct Scratch {
-  float *values;  /* [n_depths] */
-  float *flipped; /* [n_depths] */
-  uint8_t *tile;  /* [TILE][n_depths] levels */
-} Scratch;
-
+/* The buffers of one thread, behind each other: values and flipped values,
+ * [n_depths], and a tile of levels, [TILE][n_depths]. */
 size_t
 imk_octbscan_picture_scratch_size (uint32_t n_depths)
 {
   return (2 + TILE) * (size_t) n_depths * sizeof (float);
-}
-
-static Scratch
-cut (void *block, uint32_t n_depths)
-{
-  Scratch s = {.values = block};
-
-  s.flipped = s.values + n_depths;
-  s.tile = (uint8_t *) (s.flipped + n_depths);
-  return s;
 }
 
 static uint8_t *
@@ -138,19 +117,19 @@ row_of (const ImkImage *image, uint32_t row)
 
 /* One A-scan as samples of the image. */
 static void
-write_line (const Work *w, uint32_t row, const Scratch *s, void *to)
+write_line (const Work *w, uint32_t row, float *values, void *to)
 {
   uint32_t n = w->picture->n_depths;
   const float *v = w->picture->intensity + (size_t) row * n;
 
   if (w->picture->flips_depth) {
     for (uint32_t i = 0; i < n; i++)
-      s->flipped[i] = v[n - 1 - i];
-    v = s->flipped;
+      values[n + i] = v[n - 1 - i];
+    v = values + n;
   }
   if (w->db) {
-    w->picture->loops->db (v, n, s->values);
-    v = s->values;
+    w->picture->loops->db (v, n, values);
+    v = values;
   }
   if (w->image->type == IMK_TYPE_U8)
     w->picture->loops->levels_u8 (v, n, w->levels, to);
@@ -178,19 +157,20 @@ DEFINE_TURN (uint32_t)
 
 /* Transposes: A-scans become columns. */
 static void
-write_tile (const Work *w, uint32_t row, uint32_t n_lines, const Scratch *s)
+write_tile (const Work *w, uint32_t row, uint32_t n_lines, float *values)
 {
   size_t size = imk_type_size (w->image->type);
   uint32_t n = w->picture->n_depths;
+  void *tile = values + 2 * (size_t) n;
 
   for (uint32_t i = 0; i < n_lines; i++)
-    write_line (w, row + i, s, s->tile + i * n * size);
+    write_line (w, row + i, values, (uint8_t *) tile + i * n * size);
   if (size == 1)
-    turn_uint8_t (s->tile, n_lines, n, w->image, row);
+    turn_uint8_t (tile, n_lines, n, w->image, row);
   else if (size == 2)
-    turn_uint16_t ((uint16_t *) s->tile, n_lines, n, w->image, row);
+    turn_uint16_t (tile, n_lines, n, w->image, row);
   else
-    turn_uint32_t ((uint32_t *) s->tile, n_lines, n, w->image, row);
+    turn_uint32_t (tile, n_lines, n, w->image, row);
 }
 
 static void
@@ -198,20 +178,19 @@ write_band (void *data, uint32_t first, uint32_t end)
 {
   const Work *w = data;
   uint32_t height = w->picture->n_ascans;
-  void *block = imk_pool_take (w->pool);
-  Scratch s = cut (block, w->picture->n_depths);
+  float *values = imk_pool_take (w->pool);
 
   for (uint32_t row = first * TILE; row < height && row < end * TILE;
        row += TILE) {
     uint32_t n = height - row < TILE ? height - row : TILE;
 
     if (w->picture->depth_down)
-      write_tile (w, row, n, &s);
+      write_tile (w, row, n, values);
     else
       for (uint32_t i = 0; i < n; i++)
-        write_line (w, row + i, &s, row_of (w->image, row + i));
+        write_line (w, row + i, values, row_of (w->image, row + i));
   }
-  imk_pool_give (w->pool, block);
+  imk_pool_give (w->pool, values);
 }
 
 void
@@ -223,8 +202,7 @@ imk_octbscan_picture_write (const ImkOctbscanPicture *picture, bool db,
 
   if (!image)
     return;
-  w.levels = imk_octbscan_levels (
-      low, high, image->type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
+  w.levels = imk_octbscan_levels (low, high, image->type);
   imk_parallel_for (
       n_threads, imk_div_up (picture->n_ascans, TILE), 1, write_band, &w);
 }

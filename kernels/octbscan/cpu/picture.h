@@ -18,7 +18,7 @@ typedef struct ImkOctbscanPicture {
 /* Finds black and white. @counts: scratch, [IMK_OCTBSCAN_N_BINS]; @ends: (out):
  * as in ImkOctbscanJob */
 void imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
-    const ImkOctbscanParams *params, uint32_t *counts, float ends[4]);
+    const ImkOctbscanConfig *config, uint32_t *counts, float ends[4]);
 
 /* Returns: bytes of scratch for one thread */
 size_t imk_octbscan_picture_scratch_size (uint32_t n_depths);

@@ -42,13 +42,6 @@ mean_of (const double *values, uint32_t n)
 }
 
 static void
-follow_rpe (const ImkOctbscanFinish *s, double *place, double *weight)
-{
-  imk_octbscan_rpe (s->profile, s->n_window, largest (s->profile, s->n_window),
-      mean_of (s->profile, s->n_window), place, weight);
-}
-
-static void
 contour_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
@@ -85,7 +78,7 @@ static void
 follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
 {
   uint32_t n = s->n_window;
-  int32_t reach = (int32_t) imk_octbscan_reach (n, s->config.tracking_reach);
+  int32_t reach = (int32_t) imk_octbscan_reach (&s->config, n);
   bool has_reference = s->track.n_seen > 0 || s->lock.has_profile;
   double *c = s->tops;
 
@@ -100,8 +93,8 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
   }
   /* The reference is not shifted. */
   for (uint32_t z = 0; z < n; z++)
-    s->reference[z] = imk_octbscan_follow (s->profile, s->reference[z], n, z,
-        *place, s->track.n_seen, s->config.tracking_bscans, s->lock);
+    s->reference[z] = imk_octbscan_follow (&s->config, s->lock, s->profile,
+        s->reference[z], n, z, *place, s->track.n_seen);
 }
 
 ImkOctbscanMotion
@@ -113,7 +106,9 @@ imk_octbscan_track (ImkOctbscanBscan *w)
   find_profile (s);
   switch (s->config.tracking) {
   case IMK_OCTBSCAN_TRACKING_RPE:
-    follow_rpe (s, &place, &weight);
+    imk_octbscan_rpe (s->profile, s->n_window,
+        largest (s->profile, s->n_window), mean_of (s->profile, s->n_window),
+        &place, &weight);
     break;
   case IMK_OCTBSCAN_TRACKING_CONTOUR:
     follow_contour (w, &place, &weight);
@@ -122,6 +117,5 @@ imk_octbscan_track (ImkOctbscanBscan *w)
     follow_xcorr (s, &place, &weight);
     break;
   }
-  return imk_octbscan_motion (
-      &s->track, s->config.tracking_bscans, s->lock, place, weight);
+  return imk_octbscan_motion (&s->config, s->lock, &s->track, place, weight);
 }

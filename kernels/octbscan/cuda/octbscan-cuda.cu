@@ -7,8 +7,7 @@
 #include "octbscan/cuda/octbscan-transforms.cuh"
 
 struct Cuda {
-  Arguments arguments;      /* all but the number of jobs */
-  ImkOctbscanConfig config; /* without its pointers */
+  Arguments arguments; /* all but the number of jobs */
   History history;
   uint32_t last_pattern; /* index into patterns */
   uint32_t last_means;   /* index into means */
@@ -16,19 +15,8 @@ struct Cuda {
   Transforms transforms;
   void *memory; /* all device memory of the object */
   Job *jobs;
-  float2 *products;
-  float *scales;
   cudaEvent_t done;
 };
-
-static ImkStatus
-run_strategy (
-    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
-{
-  return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
-             ? transforms_run (s->transforms, s->config.type, a, stream, error)
-             : operator_run (s->op, s->config.type, a, stream, error);
-}
 
 /* Work on this object may still run on another stream, and uses the same
  * memory. */
@@ -46,20 +34,22 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
     status = transforms_take_tuned (&s->transforms, on, error);
   if (status == IMK_OK)
     status =
-        launch_jobs (jobs, n_jobs, s->config, &s->history, s->jobs, on, error);
+        launch_jobs (jobs, n_jobs, a.config, &s->history, s->jobs, on, error);
   if (status == IMK_OK)
     status = launch_bad (a, on, error);
   if (status == IMK_OK)
-    status = launch_means (s->config.type, a, on, error);
+    status = launch_means (a, on, error);
   if (status == IMK_OK)
-    status = run_strategy (s, a, on, error);
+    status = a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
+                 ? transforms_run (s->transforms, a, on, error)
+                 : operator_run (s->op, a, on, error);
   if (status == IMK_OK)
     status = launch_finish (a, jobs, on, error);
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaEventRecord (s->done, on));
-  s->last_pattern = s->config.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
+  s->last_pattern = a.config.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
                         ? n_jobs - 1
-                        : s->config.max_jobs;
+                        : a.config.max_jobs;
   for (uint32_t i = 0; i < n_jobs; i++)
     if (jobs[i].in)
       s->last_means = i;
@@ -67,15 +57,14 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
 }
 
 static ImkStatus
-cuda_update (void *state, const ImkOctbscanParams *params, ImkError *error)
+cuda_update (void *state, const ImkOctbscanConfig *config, ImkError *error)
 {
   Cuda *s = (Cuda *) state;
 
   (void) error;
-  if (params->history != s->arguments.range.params.history)
+  if (config->history != s->arguments.config.history)
     s->history = {};
-  s->arguments.range.params = *params;
-  s->arguments.tracking.lock.holds = params->tracking_lock;
+  update_finish (&s->arguments, *config);
   return IMK_OK;
 }
 
@@ -92,13 +81,13 @@ cuda_get_pattern (void *state, float *pattern, ImkError *error)
 {
   const Cuda *s = (const Cuda *) state;
   const Arguments &a = s->arguments;
-  size_t n = (size_t) a.n_cameras * a.n_depths;
+  size_t n = (size_t) a.config.n_cameras * a.n_depths;
   ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
 
   if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMemcpy (pattern, a.pattern.values + s->last_pattern * n,
-                   n * sizeof (float2), cudaMemcpyDeviceToHost));
+    status =
+        IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
+                             n * sizeof (float2), cudaMemcpyDeviceToHost));
   return status;
 }
 
@@ -107,7 +96,7 @@ cuda_get_background (void *state, double *background, ImkError *error)
 {
   const Cuda *s = (const Cuda *) state;
   const Arguments &a = s->arguments;
-  size_t n = (size_t) a.n_cameras * a.width;
+  size_t n = (size_t) a.config.n_cameras * a.config.width;
   const float2 *from = a.means ? a.means + s->last_means * n : a.background;
   ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
 
@@ -144,9 +133,10 @@ static void
 cut_means (Cuda *s, Cutter *c)
 {
   Arguments &a = s->arguments;
-  size_t spectra = (size_t) a.n_cameras * a.width, jobs = a.max_jobs;
+  size_t spectra = (size_t) a.config.n_cameras * a.config.width,
+         jobs = a.config.max_jobs;
 
-  switch (s->config.background_mode) {
+  switch (a.config.background_mode) {
   case IMK_OCTBSCAN_BACKGROUND_RUNNING:
   case IMK_OCTBSCAN_BACKGROUND_FIRST:
     c->cut (&a.bscan_means, jobs * spectra);
@@ -158,7 +148,7 @@ cut_means (Cuda *s, Cutter *c)
     c->cut (&a.means, jobs * spectra);
     break;
   case IMK_OCTBSCAN_BACKGROUND_ROLLING:
-    c->cut (&a.means, jobs * a.height * a.width);
+    c->cut (&a.means, jobs * a.config.height * a.config.width);
     break;
   default:
     break;
@@ -169,24 +159,22 @@ static void
 cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
 {
   Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.z.camera_rows;
+  size_t rows = n_rows (a);
   float2 *background = nullptr;
 
-  c->cut (&s->products, rows * a.n_depths);
-  c->cut (&s->scales, rows);
-  c->cut (&s->jobs, s->config.max_jobs);
+  c->cut (&a.z.products, rows * a.n_depths);
+  c->cut (&a.z.scales, rows);
+  c->cut (&s->jobs, a.config.max_jobs);
   cut_finish (&a, plan->lateral, c);
   cut_means (s, c);
-  if (plan->background)
-    c->cut (&background, (size_t) a.n_cameras * a.width);
-  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+  if (a.config.background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    c->cut (&background, (size_t) a.config.n_cameras * a.config.width);
+  if (a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_cut (&s->transforms, a, c);
   else
-    operator_cut (&s->op, a, s->config.max_jobs, c);
+    operator_cut (&s->op, a, c);
   a.background = background;
   a.jobs = s->jobs;
-  a.z.products = s->op.products = s->transforms.lines.products = s->products;
-  a.z.scales = s->op.scales = s->scales;
 }
 
 static ImkStatus
@@ -212,7 +200,7 @@ static ImkStatus
 upload_background (
     const Arguments &a, const double *background, ImkError *error)
 {
-  size_t n = (size_t) a.n_cameras * a.width;
+  size_t n = (size_t) a.config.n_cameras * a.config.width;
   float2 *parts = new (std::nothrow) float2[n];
   ImkStatus status;
 
@@ -230,41 +218,31 @@ static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.z.camera_rows;
   ImkStatus status = upload_finish (a, plan, error);
 
-  if (status == IMK_OK && plan->background)
-    status = upload_background (a, plan->background, error);
+  if (status == IMK_OK && a.background)
+    status = upload_background (a, plan->config->background, error);
   if (status != IMK_OK)
     return status;
-  return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
-             ? transforms_open (&s->transforms, a, s->scales, rows, error)
+  return a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
+             ? transforms_open (&s->transforms, a, error)
              : operator_open (&s->op, a, plan, error);
 }
 
 static void
-describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
+describe (Cuda *s, const ImkOctbscanPlan *plan)
 {
   const ImkOctbscanConfig *c = plan->config;
   Arguments &a = s->arguments;
 
-  s->config = imk_octbscan_without_pointers (c);
   set_finish (&a, plan);
-  a.width = c->width;
-  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)
-    a.reach = c->background_reach;
-  a.background_bscans = c->background_bscans;
-  a.keeps_first = c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
-  a.range.params = *params;
-  a.tracking.lock.holds = params->tracking_lock;
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
-  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+  if (a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_init (&s->transforms, a, plan);
 }
 
 static ImkStatus
-cuda_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
-    void **state, ImkError *error)
+cuda_create (const ImkOctbscanPlan *plan, void **state, ImkError *error)
 {
   Cuda *s = new (std::nothrow) Cuda{};
   ImkStatus status;
@@ -272,7 +250,7 @@ cuda_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
   if (!s)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for CUDA B-scans.");
-  describe (s, plan, params);
+  describe (s, plan);
   status = allocate (s, plan, error);
   if (status == IMK_OK)
     status = fill (s, plan, error);

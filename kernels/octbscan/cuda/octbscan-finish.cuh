@@ -92,8 +92,7 @@ find_ranks (const __grid_constant__ Finish a)
     a.range.found[blockIdx.x] = make_float3 (0, 0, 0);
   if (n == 0)
     return;
-  imk_octbscan_ranks (a.range.params.range == IMK_OCTBSCAN_RANGE_AUTO,
-      a.range.params.percent_min, a.range.params.percent_max, n, ranks);
+  imk_octbscan_ranks (&a.config, n, ranks);
   for (int k = 0; k < 3; k++)
     if (seen <= ranks[k] && ranks[k] < seen + sum) {
       uint64_t upto = seen;
@@ -110,12 +109,12 @@ find_ranks (const __grid_constant__ Finish a)
 static __device__ float4
 ends_of (const Finish &a, uint32_t job)
 {
-  const ImkOctbscanParams &p = a.range.params;
-  float found[3], ends[4];
+  const float *fixed = a.range.fixed;
+  float found[3], ends[4] = {fixed[0], fixed[1], fixed[2], fixed[3]};
 
-  if (p.range == IMK_OCTBSCAN_RANGE_FIXED)
-    return make_float4 (p.fixed[0], p.fixed[1], p.fixed[2], p.fixed[3]);
-  if (p.range == IMK_OCTBSCAN_RANGE_MINMAX) {
+  if (a.config.range == IMK_OCTBSCAN_RANGE_FIXED)
+    return make_float4 (ends[0], ends[1], ends[2], ends[3]);
+  if (a.config.range == IMK_OCTBSCAN_RANGE_MINMAX) {
     /* Minimum > maximum means that no A-scan is valid. */
     bool is_there = a.range.ends[2 * job] <= a.range.ends[2 * job + 1];
 
@@ -127,8 +126,7 @@ ends_of (const Finish &a, uint32_t job)
     found[1] = a.range.found[job].y;
     found[2] = a.range.found[job].z;
   }
-  imk_octbscan_ends (
-      found, p.range == IMK_OCTBSCAN_RANGE_AUTO, p.fixed, p.auto_bscans, ends);
+  imk_octbscan_ends (&a.config, found, ends);
   return make_float4 (ends[0], ends[1], ends[2], ends[3]);
 }
 
@@ -151,35 +149,31 @@ tell_ends (const __grid_constant__ Finish a)
 
 /* How one image is written. */
 struct Writer {
-  uint8_t *image;
-  size_t stride;
-  ImkType type;
+  Plane image;
   bool db;
   ImkOctbscanLevels levels;
 };
 
 static __device__ Writer
-writer_of (
-    uint8_t *image, size_t stride, ImkType type, bool db, float low, float high)
+writer_of (const Plane &image, bool db, const float4 &ends)
 {
-  Writer w;
-
-  w.image = image;
-  w.stride = stride;
-  w.type = type;
-  w.db = db;
-  w.levels =
-      imk_octbscan_levels (low, high, type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
-  return w;
+  return Writer{image, db,
+      imk_octbscan_levels (
+          db ? ends.x : ends.z, db ? ends.y : ends.w, image.type)};
 }
 
-/* A store of four where the rows of the image allow it. */
-template <typename Sample, typename Four>
+/* @n up to 4 pixels of a row from @x on: a store of four where the rows of the
+ * image allow it. @at: gives the sample of a value */
+template <typename Sample, typename Four, typename At>
 static __device__ void
-store_four (uint8_t *row, uint32_t x, uint32_t n, const Sample samples[4])
+store_four (const Plane &image, uint32_t x, uint32_t y, uint32_t n,
+    const float values[4], const At &at)
 {
-  Sample *to = (Sample *) row + x;
+  Sample *to = image.row<Sample> (y) + x;
+  Sample samples[4];
 
+  for (int i = 0; i < 4; i++)
+    samples[i] = (Sample) at (values[i]);
   if (n == 4 && (uintptr_t) to % sizeof (Four) == 0) {
     Four four;
 
@@ -191,31 +185,23 @@ store_four (uint8_t *row, uint32_t x, uint32_t n, const Sample samples[4])
     to[i] = samples[i];
 }
 
-/* @n up to 4 pixels of row @y from @x on. */
 static __device__ void
 write_four (const Writer &w, uint32_t x, uint32_t y, uint32_t n,
     const float intensities[4])
 {
-  uint8_t *row = w.image + (size_t) y * w.stride;
+  const auto level = [&w] (
+                         float v) { return imk_octbscan_level (w.levels, v); };
   float v[4];
 
   for (int i = 0; i < 4; i++)
     v[i] = w.db ? imk_octbscan_db (intensities[i]) : intensities[i];
-  if (w.type == IMK_TYPE_U8) {
-    uint8_t levels[4];
-
-    for (int i = 0; i < 4; i++)
-      levels[i] = (uint8_t) imk_octbscan_level (w.levels, v[i]);
-    store_four<uint8_t, uint32_t> (row, x, n, levels);
-  } else if (w.type == IMK_TYPE_U16) {
-    uint16_t levels[4];
-
-    for (int i = 0; i < 4; i++)
-      levels[i] = (uint16_t) imk_octbscan_level (w.levels, v[i]);
-    store_four<uint16_t, uint2> (row, x, n, levels);
-  } else {
-    store_four<float, float4> (row, x, n, v);
-  }
+  if (w.image.type == IMK_TYPE_U8)
+    store_four<uint8_t, uint32_t> (w.image, x, y, n, v, level);
+  else if (w.image.type == IMK_TYPE_U16)
+    store_four<uint16_t, uint2> (w.image, x, y, n, v, level);
+  else
+    store_four<float, float4> (
+        w.image, x, y, n, v, [] (float value) { return value; });
 }
 
 typedef float Tile[TILE][TILE + 1]; /* by A-scan and depth */
@@ -237,8 +223,8 @@ load_z_tile (
   constexpr uint32_t n_rows = TILE / (TILE_THREADS / 32), n_steps = TILE / 32;
   uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32 * n_rows;
   uint32_t mine = row0 + first + lane % n_rows;
-  const Place p =
-      place_of (a, blockIdx.z, mine < a.height ? mine : a.height - 1);
+  const Place p = place_of (
+      a, blockIdx.z, mine < a.config.height ? mine : a.config.height - 1);
   const float my_scale = a.z.scales[p.row];
   float2 z[n_rows][n_steps];
 
@@ -252,7 +238,7 @@ load_z_tile (
     for (uint32_t k = 0; k < n_steps; k++) {
       uint32_t q = depth0 + lane + 32 * k;
 
-      z[i][k] = row0 + first + i < a.height && q < a.n_depths
+      z[i][k] = row0 + first + i < a.config.height && q < a.n_depths
                     ? from[depth_of (a, q)]
                     : make_float2 (0, 0);
     }
@@ -263,21 +249,21 @@ load_z_tile (
     float scale = __shfl_sync (0xffffffff, my_scale, (int) i);
     uint32_t camera = __shfl_sync (0xffffffff, p.camera, (int) i);
     const float2 *pattern =
-        a.pattern.values
-            ? a.pattern.values +
-                  ((size_t) job.pattern * a.n_cameras + camera) * a.n_depths
-            : nullptr;
+        a.patterns ? a.patterns +
+                         ((size_t) job.pattern * a.config.n_cameras + camera) *
+                             a.n_depths
+                   : nullptr;
 
 #pragma unroll
     for (uint32_t k = 0; k < n_steps; k++) {
       uint32_t d = lane + 32 * k, q = depth_of (a, depth0 + d);
       float2 v = make_float2 (z[i][k].x * scale, z[i][k].y * scale);
 
-      if (row < a.height && depth0 + d < a.n_depths) {
+      if (row < a.config.height && depth0 + d < a.n_depths) {
         if (pattern && scale != 0)
           v = make_float2 (v.x - pattern[q].x, v.y - pattern[q].y);
-        if (job.complex)
-          ((float2 *) (job.complex + (size_t) row * job.complex_stride))[q] = v;
+        if (job.complex.data)
+          job.complex.row<float2> (row)[q] = v;
       }
       tile[first + i][d] = imk_octbscan_intensity (v.x, v.y);
     }
@@ -301,15 +287,14 @@ static __device__ void
 store_tile (const Finish &a, const Writer &w, uint32_t row0, uint32_t depth0,
     const Tile &tile)
 {
-  uint32_t x0 = a.image.depth_down ? row0 : depth0;
-  uint32_t y0 = a.image.depth_down ? depth0 : row0;
-  uint32_t width = a.image.depth_down ? a.n_ascans : a.n_depths;
-  uint32_t height = a.image.depth_down ? a.n_depths : a.n_ascans;
+  bool down = a.config.orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN;
+  uint32_t x0 = down ? row0 : depth0;
+  uint32_t y0 = down ? depth0 : row0;
+  uint32_t width = down ? a.n_ascans : a.n_depths;
+  uint32_t height = down ? a.n_depths : a.n_ascans;
   uint32_t dx = threadIdx.x % (TILE / 4) * 4;
 
-  if (!w.image)
-    return;
-  if (x0 + dx >= width)
+  if (!w.image.data || x0 + dx >= width)
     return;
   for (uint32_t dy = threadIdx.x / (TILE / 4); dy < TILE;
        dy += TILE_THREADS / (TILE / 4)) {
@@ -319,7 +304,7 @@ store_tile (const Finish &a, const Writer &w, uint32_t row0, uint32_t depth0,
     if (y >= height)
       return;
     for (uint32_t i = 0; i < 4; i++)
-      v[i] = a.image.depth_down ? tile[dx + i][dy] : tile[dy][dx + i];
+      v[i] = down ? tile[dx + i][dy] : tile[dy][dx + i];
     write_four (w, x, y, min (4u, width - x), v);
   }
 }
@@ -337,16 +322,9 @@ write_images (const __grid_constant__ Finish a)
   else
     load_z_tile (a, job, row0, depth0, tile);
   __syncthreads ();
-  store_tile (a,
-      job.db_is_linear ? writer_of (job.db, job.db_stride, job.db_type, false,
-                             ends.z, ends.w)
-                       : writer_of (job.db, job.db_stride, job.db_type, true,
-                             ends.x, ends.y),
-      row0, depth0, tile);
-  store_tile (a,
-      writer_of (job.linear, job.linear_stride, job.linear_type, false, ends.z,
-          ends.w),
-      row0, depth0, tile);
+  store_tile (
+      a, writer_of (job.db, !job.db_is_linear, ends), row0, depth0, tile);
+  store_tile (a, writer_of (job.linear, false, ends), row0, depth0, tile);
 }
 
 /* ------------------------------------------------------------------------
@@ -363,10 +341,10 @@ launch_ranks (const Finish &a, cudaStream_t stream, ImkError *error)
       grid (dim3 (a.n_jobs), dim3 (RANK_THREADS), stream);
   ImkStatus status;
 
-  if (a.range.params.range == IMK_OCTBSCAN_RANGE_FIXED)
+  if (a.config.range == IMK_OCTBSCAN_RANGE_FIXED)
     return IMK_OK;
   status = IMK_CUDA_LAUNCH (error, begin, begin_ranks, a);
-  if (status == IMK_OK && a.range.params.range == IMK_OCTBSCAN_RANGE_MINMAX)
+  if (status == IMK_OK && a.config.range == IMK_OCTBSCAN_RANGE_MINMAX)
     return IMK_CUDA_LAUNCH (error, rows, find_ends, a);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, rows, count_bins, a);
@@ -391,22 +369,15 @@ static ImkStatus
 launch_finish (
     Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream, ImkError *error)
 {
-  bool complex = false, track = false, enface = false, tells = false;
   cudaLaunchConfig_t ends = grid (dim3 (a.n_jobs), dim3 (1), stream);
   ImkStatus status;
 
-  a.image.is_mixed = a.image.shifted || !a.lateral.is_identity;
-  for (uint32_t i = 0; i < a.n_jobs; i++) {
-    complex = complex || jobs[i].complex;
-    track = track || jobs[i].track;
-    enface = enface || jobs[i].enface;
-    tells = tells || jobs[i].ends;
-    a.image.is_mixed = a.image.is_mixed || jobs[i].backward;
-  }
-  status = launch_mix (a, complex, track, enface, stream, error);
+  a.image.is_mixed = a.image.shifted || !a.lateral.is_identity ||
+                     any_has (jobs, a.n_jobs, &ImkOctbscanJob::backward);
+  status = launch_mix (a, jobs, stream, error);
   if (status == IMK_OK)
     status = launch_ranks (a, stream, error);
-  if (status == IMK_OK && tells)
+  if (status == IMK_OK && any_has (jobs, a.n_jobs, &ImkOctbscanJob::ends))
     status = IMK_CUDA_LAUNCH (error, ends, tell_ends, a);
   return status == IMK_OK ? launch_images (a, stream, error) : status;
 }
@@ -426,9 +397,10 @@ upload (T *to, const T *from, size_t n, ImkError *error)
 static void
 cut_finish (Finish *a, const ImkOctbscanLateral *lateral, Cutter *c)
 {
-  size_t image = (size_t) a->n_ascans * a->n_depths, jobs = a->max_jobs;
+  const ImkOctbscanConfig *config = &a->config;
+  size_t image = (size_t) a->n_ascans * a->n_depths, jobs = config->max_jobs;
   size_t entries = lateral->first[lateral->n_ascans];
-  bool tracks = a->tracking.mode != IMK_OCTBSCAN_TRACKING_NONE;
+  bool tracks = config->tracking != IMK_OCTBSCAN_TRACKING_NONE;
 
   c->cut (&a->range.found, jobs);
   c->cut (&a->range.ends, 2 * jobs);
@@ -436,29 +408,29 @@ cut_finish (Finish *a, const ImkOctbscanLateral *lateral, Cutter *c)
   c->cut (&a->lateral.first, a->n_ascans + 1);
   c->cut (&a->lateral.rows, entries);
   c->cut (&a->lateral.weights, entries);
-  if (!a->lateral.is_identity || a->lateral.bidirectional || a->mean.averages ||
-      tracks)
+  if (!a->lateral.is_identity || config->bidirectional ||
+      config->averages_bscans || tracks)
     c->cut (&a->image.mixed, jobs * image);
-  if (a->pattern.mode != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
-    c->cut (&a->pattern.values, (jobs + 1) * a->n_cameras * a->n_depths);
-  if (a->mean.averages) {
+  if (config->fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+    c->cut (&a->patterns, (jobs + 1) * config->n_cameras * a->n_depths);
+  if (config->averages_bscans) {
     c->cut (&a->mean.sums, image);
     c->cut (&a->mean.n_in_sums, image);
   }
-  if (a->image.has_bad) {
-    c->cut (&a->z.bad, jobs * a->height);
+  if (config->type == IMK_TYPE_F32) {
+    c->cut (&a->z.bad, jobs * config->height);
     c->cut (&a->image.dead, jobs * a->n_ascans);
     c->cut (&a->mean.alive, jobs * a->n_ascans);
   }
-  if (a->mean.averages || tracks)
+  if (config->averages_bscans || tracks)
     c->cut (&a->image.shifted, jobs * image);
   if (!tracks)
     return;
-  c->cut (&a->tracking.profiles, jobs * a->tracking.n_depths);
-  c->cut (&a->tracking.reference, a->tracking.n_depths);
+  c->cut (&a->tracking.profiles, jobs * a->tracking.n_window);
+  c->cut (&a->tracking.reference, a->tracking.n_window);
   c->cut (&a->tracking.tops, jobs * a->n_ascans * 2);
   c->cut (&a->tracking.correlations,
-      2 * imk_octbscan_reach (a->tracking.n_depths, a->tracking.reach) + 1);
+      2 * imk_octbscan_reach (config, a->tracking.n_window) + 1);
   c->cut (&a->tracking.state, 1);
   c->cut (&a->tracking.shifts, jobs);
   c->cut (&a->tracking.fractions, jobs);
@@ -471,7 +443,7 @@ upload_finish (const Finish &a, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const ImkOctbscanLateral *l = plan->lateral;
   size_t entries = l->first[l->n_ascans];
-  size_t kept = (size_t) a.n_cameras * a.n_depths;
+  size_t kept = (size_t) a.config.n_cameras * a.n_depths;
   ImkStatus status = upload (a.lateral.first, l->first, l->n_ascans + 1, error);
 
   if (status == IMK_OK)
@@ -480,48 +452,34 @@ upload_finish (const Finish &a, const ImkOctbscanPlan *plan, ImkError *error)
     status = upload (a.lateral.weights, l->weights, entries, error);
   if (status == IMK_OK && a.tracking.reference && a.tracking.lock.has_profile)
     status = upload (a.tracking.reference, plan->config->tracking_profile,
-        a.tracking.n_depths, error);
+        a.tracking.n_window, error);
   if (status == IMK_OK && plan->pattern)
-    status = upload (a.pattern.values + a.max_jobs * kept,
+    status = upload (a.patterns + a.config.max_jobs * kept,
         (const float2 *) plan->pattern, kept, error);
   return status;
 }
 
-/* All that a configuration says of finishing. */
+/* What may change between B-scans, too. @config: without its pointers */
+static void
+update_finish (Finish *a, const ImkOctbscanConfig &config)
+{
+  a->config = config;
+  imk_octbscan_fixed_ends (&config, a->range.fixed);
+}
+
 static void
 set_finish (Finish *a, const ImkOctbscanPlan *plan)
 {
   const ImkOctbscanConfig *c = plan->config;
 
-  a->height = c->height;
-  a->n_cameras = c->n_cameras;
+  update_finish (a, imk_octbscan_without_pointers (c));
   a->n_depths = plan->n_depths;
   a->n_ascans = plan->lateral->n_ascans;
   a->z.camera_rows = imk_div_up (c->height, c->n_cameras);
-  a->max_jobs = c->max_jobs;
-  a->image.depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN;
-  a->image.flips_depth =
-      c->flip == IMK_OCTBSCAN_FLIP_DEPTH || c->flip == IMK_OCTBSCAN_FLIP_BOTH;
+  a->image.flips_depth = imk_octbscan_flips_depth (c);
   a->lateral.is_identity = plan->lateral->is_identity;
-  a->lateral.bidirectional = c->bidirectional;
-  a->mean.averages = c->averages_bscans;
-  a->image.has_bad = c->type == IMK_TYPE_F32;
-  a->pattern.mode = c->fixed_pattern;
-  a->pattern.n_segments = c->pattern_segments;
-  a->tracking.mode = c->tracking;
-  a->tracking.moves_complex =
-      c->tracking_complex && c->tracking != IMK_OCTBSCAN_TRACKING_NONE;
-  a->tracking.scale = c->scale;
   a->tracking.lock = imk_octbscan_lock (c);
-  a->tracking.top = c->tracking_top;
-  a->tracking.n_bscans = c->tracking_bscans;
-  a->tracking.reach = c->tracking_reach;
-  if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    a->tracking.n_depths =
-        plan->n_depths - c->tracking_top - c->tracking_bottom;
-  a->enface.projection = c->projection;
-  a->enface.top = c->enface_top;
-  a->enface.n_depths = plan->n_depths - c->enface_top - c->enface_bottom;
+  a->tracking.n_window = imk_octbscan_n_window (c, plan->n_depths);
 }
 
 /* ------------------------------------------------------------------------
@@ -554,10 +512,10 @@ enter_history (History *h, const ImkOctbscanConfig &c, uint32_t index, Job *job)
 
   job->pattern = keeps ? c.max_jobs : index;
   job->finds_pattern =
-      job->in &&
+      job->in.data &&
       (!keeps || (c.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_ONCE &&
                      !h->has_pattern));
-  if (job->in) {
+  if (job->in.data) {
     h->has_pattern = true;
     h->n_summed++;
     job->n_tracked = h->n_tracked++;

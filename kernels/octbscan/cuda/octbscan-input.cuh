@@ -14,17 +14,25 @@ enum {
 
 /* What the kernels here and of the strategies are given. */
 struct Arguments : Finish {
-  uint32_t width;
-  uint32_t reach;           /* of the rolling mean, 0 for none */
   const float2 *background; /* [C][N] in two parts, or NULL */
   float2 *means;            /* [jobs][C][N], or along each spectrum
                              * [jobs][H][N]; in two parts; or NULL */
   double *bscan_means;      /* [jobs][C][N], for running backgrounds */
   double *followed;         /* [C][N] */
   uint32_t *n_followed;     /* [C][N] B-scans in it */
-  uint32_t background_bscans;
-  bool keeps_first;
 };
+
+static __host__ __device__ bool
+rolls (const Arguments &a)
+{
+  return a.config.background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING;
+}
+
+static OneOf<IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32>
+sample_type (const Arguments &a)
+{
+  return {a.config.type};
+}
 
 /* ------------------------------------------------------------------------
  * Jobs go with a launch. A copy would queue up behind the B-scans that are
@@ -72,18 +80,18 @@ mark_bad (const __grid_constant__ Arguments a)
 {
   const Job &job = a.jobs[blockIdx.y];
   uint32_t row = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
-  const float *in = (const float *) (job.in + (size_t) row * job.in_stride);
+  const float *in = job.in.row<float> (row);
   int wild = 0;
 
-  if (!job.in || row >= a.height)
+  if (!job.in.data || row >= a.config.height)
     return;
-  for (uint32_t x = threadIdx.x % 32; x < a.width; x += 32)
+  for (uint32_t x = threadIdx.x % 32; x < a.config.width; x += 32)
     wild |= !imk_octbscan_is_sound (in[x]);
   wild = __any_sync (0xffffffff, wild);
   if (threadIdx.x % 32 == 0) {
-    a.z.bad[(size_t) blockIdx.y * a.height + row] = wild;
+    a.z.bad[(size_t) blockIdx.y * a.config.height + row] = wild;
     /* of the strategy fft it stays, that of the operator says the same */
-    ((float *) a.z.scales)[place_of (a, blockIdx.y, row).row] = !wild;
+    a.z.scales[place_of (a, blockIdx.y, row).row] = !wild;
   }
 }
 
@@ -96,11 +104,12 @@ count_bad (const __grid_constant__ Arguments a)
   if (threadIdx.x == 0)
     n = 0;
   __syncthreads ();
-  for (uint32_t row = threadIdx.x; job.in && row < a.height; row += MIX_THREADS)
-    if (a.z.bad[(size_t) blockIdx.x * a.height + row])
+  for (uint32_t row = threadIdx.x; job.in.data && row < a.config.height;
+       row += MIX_THREADS)
+    if (a.z.bad[(size_t) blockIdx.x * a.config.height + row])
       atomicAdd (&n, 1);
   __syncthreads ();
-  if (threadIdx.x == 0 && job.n_bad && job.in)
+  if (threadIdx.x == 0 && job.n_bad && job.in.data)
     *job.n_bad = n;
 }
 
@@ -108,7 +117,7 @@ static ImkStatus
 launch_bad (const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t rows =
-      grid (dim3 (imk_div_up (a.height, MIX_THREADS / 32), a.n_jobs),
+      grid (dim3 (imk_div_up (a.config.height, MIX_THREADS / 32), a.n_jobs),
           dim3 (MIX_THREADS), stream);
   cudaLaunchConfig_t jobs = grid (dim3 (a.n_jobs), dim3 (MIX_THREADS), stream);
   ImkStatus status = IMK_OK;
@@ -149,27 +158,28 @@ find_means (const __grid_constant__ Arguments a)
   __shared__ uint32_t counts[SUM_GROUPS];
   uint32_t camera = blockIdx.y, n_sound = 0;
   uint32_t x = blockIdx.x * SUM_COLUMNS + threadIdx.x;
-  ImkOctbscanRows rows =
-      imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height);
-  size_t to = ((size_t) blockIdx.z * a.n_cameras + camera) * a.width + x;
+  ImkOctbscanRows rows = imk_octbscan_rows_of (
+      camera, a.config.n_cameras, job.first_camera, a.config.height);
+  size_t to =
+      ((size_t) blockIdx.z * a.config.n_cameras + camera) * a.config.width + x;
   Sum sum = 0;
 
-  if (!job.in)
+  if (!job.in.data)
     return;
   for (uint32_t i = threadIdx.y; i < rows.n; i += SUM_GROUPS) {
-    size_t row = rows.first + (size_t) i * a.n_cameras;
+    size_t row = rows.first + (size_t) i * a.config.n_cameras;
 
     if (is_bad (a, blockIdx.z, row))
       continue;
     n_sound++;
-    if (x < a.width)
-      sum += ((const Sample *) (job.in + row * job.in_stride))[x];
+    if (x < a.config.width)
+      sum += job.in.row<Sample> (row)[x];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   if (threadIdx.x == 0)
     counts[threadIdx.y] = n_sound;
   __syncthreads ();
-  if (threadIdx.y != 0 || x >= a.width)
+  if (threadIdx.y != 0 || x >= a.config.width)
     return;
   uint32_t n = n_sound;
   for (uint32_t g = 1; g < SUM_GROUPS; g++) {
@@ -188,24 +198,24 @@ static __global__ void
 follow_means (const __grid_constant__ Arguments a)
 {
   uint32_t x = blockIdx.x * ROLL_THREADS + threadIdx.x, camera = blockIdx.y;
-  size_t at = (size_t) camera * a.width + x;
-  uint32_t n;
+  size_t at = (size_t) camera * a.config.width + x;
+  uint32_t n, most = a.config.background_bscans;
+  bool keeps = a.config.background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
   double m;
 
-  if (x >= a.width)
+  if (x >= a.config.width)
     return;
   m = a.followed[at];
   n = a.n_followed[at];
   for (uint32_t j = 0; j < a.n_jobs; j++) {
-    size_t here = (size_t) j * a.n_cameras * a.width + at;
+    size_t here = (size_t) j * a.config.n_cameras * a.config.width + at;
     double mean = a.bscan_means[here];
     Follow follow = (Follow) a.jobs[j].follow[camera];
 
     if (follow == FOLLOW_FIRST)
       n = 0;
-    if (follow != FOLLOW_NONE && isfinite (mean) &&
-        !(a.keeps_first && n >= a.background_bscans)) {
-      n += n < a.background_bscans;
+    if (follow != FOLLOW_NONE && isfinite (mean) && !(keeps && n >= most)) {
+      n += n < most;
       m = imk_octbscan_background (m, mean, n);
     }
     a.means[here] = split (m);
@@ -222,16 +232,17 @@ roll_means (const __grid_constant__ Arguments a)
   typedef typename SumOf<Sample>::Type Sum;
   const Job &job = a.jobs[blockIdx.z];
   uint32_t x = blockIdx.x * ROLL_THREADS + threadIdx.x, row = blockIdx.y;
-  const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
-  uint32_t first = x > a.reach ? x - a.reach : 0, end;
+  const Sample *in = job.in.row<Sample> (row);
+  uint32_t reach = a.config.background_reach;
+  uint32_t first = x > reach ? x - reach : 0, end;
   Sum sum = 0;
 
-  if (x >= a.width || !job.in)
+  if (x >= a.config.width || !job.in.data)
     return;
-  end = a.width - x > a.reach ? x + a.reach + 1 : a.width;
+  end = a.config.width - x > reach ? x + reach + 1 : a.config.width;
   for (uint32_t i = first; i < end; i++)
     sum += in[i];
-  a.means[((size_t) blockIdx.z * a.height + row) * a.width + x] =
+  a.means[((size_t) blockIdx.z * a.config.height + row) * a.config.width + x] =
       split ((double) sum / (end - first));
 }
 
@@ -240,23 +251,24 @@ static ImkStatus
 launch_means_of (const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t sums =
-      grid (dim3 (imk_div_up (a.width, SUM_COLUMNS), a.n_cameras, a.n_jobs),
+      grid (dim3 (imk_div_up (a.config.width, SUM_COLUMNS), a.config.n_cameras,
+                a.n_jobs),
           dim3 (SUM_COLUMNS, SUM_GROUPS), stream);
   cudaLaunchConfig_t samples =
-      grid (dim3 (imk_div_up (a.width, ROLL_THREADS), a.height, a.n_jobs),
+      grid (dim3 (imk_div_up (a.config.width, ROLL_THREADS), a.config.height,
+                a.n_jobs),
           dim3 (ROLL_THREADS), stream);
 
-  return a.reach ? IMK_CUDA_LAUNCH (error, samples, roll_means<Sample>, a)
-                 : IMK_CUDA_LAUNCH (error, sums, find_means<Sample>, a);
+  return rolls (a) ? IMK_CUDA_LAUNCH (error, samples, roll_means<Sample>, a)
+                   : IMK_CUDA_LAUNCH (error, sums, find_means<Sample>, a);
 }
 
 static ImkStatus
-launch_means (
-    ImkType type, const Arguments &a, cudaStream_t stream, ImkError *error)
+launch_means (const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t columns =
-      grid (dim3 (imk_div_up (a.width, ROLL_THREADS), a.n_cameras),
-          dim3 (ROLL_THREADS), stream);
+  cudaLaunchConfig_t columns = grid (
+      dim3 (imk_div_up (a.config.width, ROLL_THREADS), a.config.n_cameras),
+      dim3 (ROLL_THREADS), stream);
   ImkStatus status;
 
   if (!a.means)
@@ -265,7 +277,7 @@ launch_means (
       [&] (auto type) {
         return launch_means_of<SampleOf<type>> (a, stream, error);
       },
-      OneOf<IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32>{type});
+      sample_type (a));
   if (status == IMK_OK && a.followed)
     status = IMK_CUDA_LAUNCH (error, columns, follow_means, a);
   return status;
@@ -277,11 +289,13 @@ launch_means (
 static __device__ const float2 *
 mean_of (const Arguments &a, uint32_t job, uint32_t camera, uint32_t row)
 {
-  if (a.reach)
-    return a.means + ((size_t) job * a.height + row) * a.width;
+  if (rolls (a))
+    return a.means + ((size_t) job * a.config.height + row) * a.config.width;
   if (a.means)
-    return a.means + ((size_t) job * a.n_cameras + camera) * a.width;
-  return a.background ? a.background + (size_t) camera * a.width : nullptr;
+    return a.means +
+           ((size_t) job * a.config.n_cameras + camera) * a.config.width;
+  return a.background ? a.background + (size_t) camera * a.config.width
+                      : nullptr;
 }
 
 /* The first difference is exact near the mean. */

@@ -19,14 +19,31 @@ enum {
   TRACK_THREADS = 256,
 };
 
+/* What the device needs of an image; without data where there is none. */
+struct Plane {
+  uint8_t *data;
+  size_t stride;
+  ImkType type;
+
+  template <typename Sample>
+  __device__ Sample *
+  row (size_t y) const
+  {
+    return (Sample *) (data + y * stride);
+  }
+};
+
+static Plane
+plane_of (const ImkImage *image)
+{
+  return image ? Plane{(uint8_t *) image->data, image->stride, image->type}
+               : Plane{};
+}
+
 /* A job, as the device sees it. */
 struct Job {
-  const uint8_t *in;
-  size_t in_stride;
+  Plane in, db, linear, complex;
   uint32_t first_camera;
-  uint8_t *db, *linear, *complex;
-  size_t db_stride, linear_stride, complex_stride;
-  ImkType db_type, linear_type;
   float *enface, *track;
   uint32_t *n_bad;
   float *ends;
@@ -46,29 +63,13 @@ job_of (const ImkOctbscanJob *job)
 {
   Job j = {};
 
-  if (job->in) {
-    j.in = (const uint8_t *) job->in->data;
-    j.in_stride = job->in->stride;
-  }
+  j.in = plane_of (job->in);
+  j.db = plane_of (job->db);
+  j.linear = plane_of (job->linear);
+  j.complex = plane_of (job->complex);
+  j.enface = (float *) plane_of (job->enface).data;
+  j.track = (float *) plane_of (job->track).data;
   j.first_camera = job->first_camera;
-  if (job->db) {
-    j.db = (uint8_t *) job->db->data;
-    j.db_stride = job->db->stride;
-    j.db_type = job->db->type;
-  }
-  if (job->linear) {
-    j.linear = (uint8_t *) job->linear->data;
-    j.linear_stride = job->linear->stride;
-    j.linear_type = job->linear->type;
-  }
-  if (job->complex) {
-    j.complex = (uint8_t *) job->complex->data;
-    j.complex_stride = job->complex->stride;
-  }
-  if (job->enface)
-    j.enface = (float *) job->enface->data;
-  if (job->track)
-    j.track = (float *) job->track->data;
   j.n_bad = job->n_bad;
   j.ends = job->ends;
   j.backward = job->backward;
@@ -79,33 +80,24 @@ job_of (const ImkOctbscanJob *job)
 
 /* Z of the spectra, as a strategy left it. */
 struct Products {
-  uint32_t camera_rows;   /* maximum rows of a camera in one job */
-  const float2 *products; /* [C][jobs][camera_rows][n_depths] */
-  const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
-                           * that has none */
-  uint8_t *bad;           /* [jobs][H] invalid A-scans; NULL: none */
-};
-
-struct Pattern {
-  ImkOctbscanFixedPattern mode;
-  uint32_t n_segments;
-  float2 *values; /* [max_jobs + 1][C][n_depths], the last persists */
+  uint32_t camera_rows; /* maximum rows of a camera in one job */
+  float2 *products;     /* [C][jobs][camera_rows][n_depths] */
+  float *scales;        /* likewise, what makes Z of them; 0 for a spectrum
+                         * that has none */
+  uint8_t *bad;         /* [jobs][H] invalid A-scans; NULL: none */
 };
 
 /* The matrix of ImkOctbscanLateral. */
 struct Lateral {
-  bool is_identity, bidirectional;
+  bool is_identity;
   uint32_t *first, *rows;
   float *weights;
 };
 
 struct Tracking {
-  ImkOctbscanTracking mode;
-  bool moves_complex;
-  uint32_t scale; /* depths of a sample of the spectrum */
-  uint32_t top, n_depths, n_bscans, reach;
-  double *profiles;     /* [jobs][n_depths] */
-  double *reference;    /* [n_depths] */
+  uint32_t n_window;    /* depths */
+  double *profiles;     /* [jobs][n_window] */
+  double *reference;    /* [n_window] */
   double *tops;         /* [jobs][n_ascans][2] position and intensity */
   double *correlations; /* [2 reach + 1] */
   ImkOctbscanTrack *state;
@@ -117,28 +109,21 @@ struct Tracking {
 
 /* Means of B-scans. */
 struct Mean {
-  bool averages;
   double *sums;        /* [n_ascans][n_depths] */
   uint32_t *n_in_sums; /* [n_ascans][n_depths] */
   uint8_t *alive;      /* [jobs][n_ascans] valid columns */
 };
 
-struct Enface {
-  ImkOctbscanProjection projection;
-  uint32_t top, n_depths;
-};
-
 /* Black and white. */
 struct Range {
-  ImkOctbscanParams params;
+  float fixed[4];     /* imk_octbscan_fixed_ends () */
   float3 *found;      /* [jobs] intensities: black, white in dB, white linear */
   unsigned int *ends; /* [jobs][2] bits of the minimum and the maximum */
   unsigned int *counts; /* [jobs][N_BINS] */
 };
 
 struct Images {
-  bool depth_down, flips_depth;
-  bool has_bad;   /* samples may be NaN or infinite */
+  bool flips_depth;
   bool is_mixed;  /* images are made from mixed */
   float *mixed;   /* [jobs][n_ascans][n_depths] */
   float *shifted; /* the same after tracking and means of B-scans */
@@ -147,14 +132,14 @@ struct Images {
 
 /* What the kernels here are given: the shape, then a part for each step. */
 struct Finish {
-  uint32_t height, n_cameras, n_depths, n_ascans, n_jobs, max_jobs;
+  ImkOctbscanConfig config; /* without its pointers; updated */
+  uint32_t n_depths, n_ascans, n_jobs;
   const Job *jobs;
   Products z;
-  Pattern pattern;
+  float2 *patterns; /* [max_jobs + 1][C][n_depths], the last persists */
   Lateral lateral;
   Tracking tracking;
   Mean mean;
-  Enface enface;
   Range range;
   Images image;
 };
@@ -166,6 +151,13 @@ struct Place {
   uint32_t camera;
   size_t row; /* of spectra, scales and products */
 };
+
+/* Returns: rows of the products of all jobs */
+static size_t
+n_rows (const Finish &a)
+{
+  return (size_t) a.config.n_cameras * a.config.max_jobs * a.z.camera_rows;
+}
 
 /* Returns: the first row that @job has of @camera */
 static __device__ size_t
@@ -179,10 +171,19 @@ place_of (const Finish &a, uint32_t job, uint32_t row)
 {
   Place p;
 
-  p.camera =
-      imk_octbscan_camera_of (row, a.n_cameras, a.jobs[job].first_camera);
-  p.row = first_row_of (a, job, p.camera) + row / a.n_cameras;
+  p.camera = imk_octbscan_camera_of (
+      row, a.config.n_cameras, a.jobs[job].first_camera);
+  p.row = first_row_of (a, job, p.camera) + row / a.config.n_cameras;
   return p;
+}
+
+/* The fixed pattern that @job takes off, or writes. */
+static __device__ float2 *
+pattern_of (const Finish &a, uint32_t job, uint32_t camera)
+{
+  size_t row = (size_t) a.jobs[job].pattern * a.config.n_cameras + camera;
+
+  return a.patterns + row * a.n_depths;
 }
 
 /* Z of a row as it came, the fixed pattern taken off. */
@@ -193,12 +194,8 @@ z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
   float scale = a.z.scales[p.row];
 
   z = make_float2 (z.x * scale, z.y * scale);
-  if (a.pattern.values && scale != 0) {
-    float2 pattern =
-        a.pattern
-            .values[((size_t) a.jobs[job].pattern * a.n_cameras + p.camera) *
-                        a.n_depths +
-                    depth];
+  if (a.patterns && scale != 0) {
+    float2 pattern = pattern_of (a, job, p.camera)[depth];
 
     z = make_float2 (z.x - pattern.x, z.y - pattern.y);
   }
@@ -208,7 +205,7 @@ z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
 static __device__ bool
 is_bad (const Finish &a, uint32_t job, size_t row)
 {
-  return a.z.bad && a.z.bad[(size_t) job * a.height + row];
+  return a.z.bad && a.z.bad[(size_t) job * a.config.height + row];
 }
 
 /* ------------------------------------------------------------------------
@@ -219,9 +216,9 @@ find_patterns (const __grid_constant__ Finish a)
 {
   const Job &job = a.jobs[blockIdx.z];
   uint32_t camera = blockIdx.y, depth = blockIdx.x * blockDim.x + threadIdx.x;
-  ImkOctbscanRows rows =
-      imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height);
-  uint32_t n = min (a.pattern.n_segments, rows.n / 2);
+  ImkOctbscanRows rows = imk_octbscan_rows_of (
+      camera, a.config.n_cameras, job.first_camera, a.config.height);
+  uint32_t n = imk_octbscan_n_segments (&a.config, rows.n);
   float2 pattern = make_float2 (0, 0);
   double least = INFINITY;
 
@@ -235,7 +232,7 @@ find_patterns (const __grid_constant__ Finish a)
 
     for (uint32_t i = i0; i < i1; i++) {
       size_t row = first_row_of (a, blockIdx.z, camera) +
-                   (rows.first + i * a.n_cameras) / a.n_cameras;
+                   (rows.first + i * a.config.n_cameras) / a.config.n_cameras;
       float2 z = a.z.products[row * a.n_depths + depth];
 
       if (a.z.scales[row] == 0)
@@ -248,14 +245,13 @@ find_patterns (const __grid_constant__ Finish a)
     }
     re /= n_sound;
     im /= n_sound;
-    variance = squares / n_sound - re * re - im * im;
-    if (n_sound > 1 && variance < least) {
+    variance = imk_octbscan_variance (re, im, squares / n_sound, n_sound);
+    if (variance < least) {
       least = variance;
       pattern = make_float2 ((float) re, (float) im);
     }
   }
-  a.pattern.values[((size_t) job.pattern * a.n_cameras + camera) * a.n_depths +
-                   depth] = pattern;
+  pattern_of (a, blockIdx.z, camera)[depth] = pattern;
 }
 
 /* ------------------------------------------------------------------------
@@ -269,12 +265,12 @@ mix_rows (const __grid_constant__ Finish a)
   float sum = 0, weights = 0;
   bool is_whole = true;
 
-  if (depth >= a.n_depths || !job.in)
+  if (depth >= a.n_depths || !job.in.data)
     return;
   for (uint32_t k = a.lateral.first[ascan]; k < a.lateral.first[ascan + 1];
        k++) {
-    uint32_t row =
-        job.backward ? a.height - 1 - a.lateral.rows[k] : a.lateral.rows[k];
+    uint32_t row = job.backward ? a.config.height - 1 - a.lateral.rows[k]
+                                : a.lateral.rows[k];
     float2 z;
 
     if (is_bad (a, blockIdx.z, row)) {
@@ -333,9 +329,9 @@ write_complex (const __grid_constant__ Finish a)
   uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   const Job &job = a.jobs[blockIdx.z];
 
-  if (depth < a.n_depths && job.complex && job.in)
-    ((float2 *) (job.complex + (size_t) row * job.complex_stride))[depth] =
-        a.tracking.moves_complex
+  if (depth < a.n_depths && job.complex.data && job.in.data)
+    job.complex.row<float2> (row)[depth] =
+        imk_octbscan_moves_complex (&a.config)
             ? moved_z (a, blockIdx.z, row, depth)
             : z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
 }
@@ -350,16 +346,16 @@ find_profiles (const __grid_constant__ Finish a)
   uint32_t z = blockIdx.x * PROFILE_DEPTHS + threadIdx.x;
   double sum = 0;
 
-  if (z < a.tracking.n_depths)
+  if (z < a.tracking.n_window)
     for (uint32_t i = threadIdx.y; i < a.n_ascans; i += PROFILE_GROUPS)
-      sum += mixed_row (a, blockIdx.z, i)[a.tracking.top + z];
+      sum += mixed_row (a, blockIdx.z, i)[a.config.tracking_top + z];
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads ();
-  if (threadIdx.y != 0 || z >= a.tracking.n_depths)
+  if (threadIdx.y != 0 || z >= a.tracking.n_window)
     return;
   for (uint32_t g = 1; g < PROFILE_GROUPS; g++)
     sum += sums[g][threadIdx.x];
-  a.tracking.profiles[(size_t) blockIdx.z * a.tracking.n_depths + z] =
+  a.tracking.profiles[(size_t) blockIdx.z * a.tracking.n_window + z] =
       imk_octbscan_profile (sum, a.n_ascans);
 }
 
@@ -389,8 +385,8 @@ find_contours (const __grid_constant__ Finish a)
 
   if (ascan >= a.n_ascans)
     return;
-  v = mixed_row (a, blockIdx.y, ascan) + a.tracking.top;
-  for (uint32_t z = lane; z < a.tracking.n_depths; z += 32)
+  v = mixed_row (a, blockIdx.y, ascan) + a.config.tracking_top;
+  for (uint32_t z = lane; z < a.tracking.n_window; z += 32)
     if (v[z] > best) {
       best = v[z];
       at = z;
@@ -399,7 +395,7 @@ find_contours (const __grid_constant__ Finish a)
   if (lane != 0)
     return;
   top = a.tracking.tops + 2 * ((size_t) blockIdx.y * a.n_ascans + ascan);
-  imk_octbscan_contour_top (v, a.tracking.n_depths, at, top);
+  imk_octbscan_contour_top (v, a.tracking.n_window, at, top);
 }
 
 /* What a block adds up; in thread 0. */
@@ -454,15 +450,15 @@ static __device__ void
 follow_profile (const Finish &a, uint32_t job, double *place, double *weight)
 {
   const double *profile =
-      a.tracking.profiles + (size_t) job * a.tracking.n_depths;
-  uint32_t at = block_largest (profile, a.tracking.n_depths);
+      a.tracking.profiles + (size_t) job * a.tracking.n_window;
+  uint32_t at = block_largest (profile, a.tracking.n_window);
   double mean = 0, sum = 0, weights = 0;
 
-  for (uint32_t z = threadIdx.x; z < a.tracking.n_depths; z += TRACK_THREADS)
+  for (uint32_t z = threadIdx.x; z < a.tracking.n_window; z += TRACK_THREADS)
     mean += profile[z];
-  mean = block_sum (mean) / a.tracking.n_depths;
-  if (a.tracking.mode == IMK_OCTBSCAN_TRACKING_RPE) {
-    imk_octbscan_rpe (profile, a.tracking.n_depths, at, mean, place, weight);
+  mean = block_sum (mean) / a.tracking.n_window;
+  if (a.config.tracking == IMK_OCTBSCAN_TRACKING_RPE) {
+    imk_octbscan_rpe (profile, a.tracking.n_window, at, mean, place, weight);
     return;
   }
   for (uint32_t i = threadIdx.x; i < a.n_ascans; i += TRACK_THREADS) {
@@ -482,9 +478,9 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
     double *place, double *weight)
 {
   const double *profile =
-      a.tracking.profiles + (size_t) job * a.tracking.n_depths;
+      a.tracking.profiles + (size_t) job * a.tracking.n_window;
   const int32_t reach =
-      (int32_t) imk_octbscan_reach (a.tracking.n_depths, a.tracking.reach);
+      (int32_t) imk_octbscan_reach (&a.config, a.tracking.n_window);
   const uint32_t n_lags = 2 * (uint32_t) reach + 1;
   const bool has_reference = n_seen > 0 || a.tracking.lock.has_profile;
   uint32_t at;
@@ -494,15 +490,15 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
   if (has_reference) {
     for (uint32_t i = threadIdx.x; i < n_lags; i += TRACK_THREADS)
       a.tracking.correlations[i] = imk_octbscan_correlation (profile,
-          a.tracking.reference, a.tracking.n_depths, (int32_t) i - reach);
+          a.tracking.reference, a.tracking.n_window, (int32_t) i - reach);
     __syncthreads ();
     at = block_largest (a.tracking.correlations, n_lags);
     imk_octbscan_xcorr (a.tracking.correlations, reach, at, place, weight);
   }
-  for (uint32_t z = threadIdx.x; z < a.tracking.n_depths; z += TRACK_THREADS)
-    a.tracking.reference[z] = imk_octbscan_follow (profile,
-        a.tracking.reference[z], a.tracking.n_depths, z, *place, n_seen,
-        a.tracking.n_bscans, a.tracking.lock);
+  for (uint32_t z = threadIdx.x; z < a.tracking.n_window; z += TRACK_THREADS)
+    a.tracking.reference[z] =
+        imk_octbscan_follow (&a.config, a.tracking.lock, profile,
+            a.tracking.reference[z], a.tracking.n_window, z, *place, n_seen);
   __syncthreads ();
 }
 
@@ -514,12 +510,12 @@ track_jobs (const __grid_constant__ Finish a)
     const Job &job = a.jobs[j];
     double place, weight;
 
-    if (!job.in) {
+    if (!job.in.data) {
       if (threadIdx.x == 0)
         a.tracking.shifts[j] = 0;
       continue;
     }
-    if (a.tracking.mode == IMK_OCTBSCAN_TRACKING_XCORR)
+    if (a.config.tracking == IMK_OCTBSCAN_TRACKING_XCORR)
       correlate_profile (a, j, job.n_tracked, &place, &weight);
     else
       follow_profile (a, j, &place, &weight);
@@ -527,19 +523,20 @@ track_jobs (const __grid_constant__ Finish a)
       ImkOctbscanMotion m;
 
       a.tracking.state->n_seen = job.n_tracked;
-      m = imk_octbscan_motion (a.tracking.state, a.tracking.n_bscans,
-          a.tracking.lock, place, weight);
+      m = imk_octbscan_motion (
+          &a.config, a.tracking.lock, a.tracking.state, place, weight);
       a.tracking.shifts[j] = m.shift;
       a.tracking.fractions[j] = m.fraction;
       if (job.track)
         imk_octbscan_tell_motion (&m, job.track);
     }
     __syncthreads ();
-    if (a.tracking.moves_complex && threadIdx.x < IMK_OCTBSCAN_SHIFT_TAPS) {
+    if (imk_octbscan_moves_complex (&a.config) &&
+        threadIdx.x < IMK_OCTBSCAN_SHIFT_TAPS) {
       float tap[2];
 
       imk_octbscan_shift_tap (a.tracking.fractions[j],
-          (int32_t) threadIdx.x - IMK_OCTBSCAN_SHIFT_REACH, a.tracking.scale,
+          (int32_t) threadIdx.x - IMK_OCTBSCAN_SHIFT_REACH, a.config.scale,
           tap);
       a.tracking.taps[j * IMK_OCTBSCAN_SHIFT_TAPS + threadIdx.x] =
           make_float2 (tap[0], tap[1]);
@@ -570,8 +567,8 @@ shift_and_add (const __grid_constant__ Finish a)
 
   if (depth >= a.n_depths)
     return;
-  sum = a.mean.averages ? a.mean.sums[at] : 0;
-  n = a.mean.averages ? a.mean.n_in_sums[at] : 0;
+  sum = a.config.averages_bscans ? a.mean.sums[at] : 0;
+  n = a.config.averages_bscans ? a.mean.n_in_sums[at] : 0;
   for (uint32_t j = 0; j < a.n_jobs; j++) {
     const Job &job = a.jobs[j];
     uint8_t *dead =
@@ -580,24 +577,24 @@ shift_and_add (const __grid_constant__ Finish a)
         (int64_t) depth - (a.tracking.shifts ? a.tracking.shifts[j] : 0);
     float value = 0;
 
-    if (job.in && from >= 0 && from < a.n_depths)
+    if (job.in.data && from >= 0 && from < a.n_depths)
       value = mixed_row (a, j, ascan)[from];
-    if (a.mean.averages) {
-      if (job.n_summed == (job.in ? 1 : 0)) {
+    if (a.config.averages_bscans) {
+      if (job.n_summed == (job.in.data ? 1 : 0)) {
         sum = 0;
         n = 0;
       }
-      if (job.in && !(dead && *dead)) {
+      if (job.in.data && !(dead && *dead)) {
         sum += value;
         n++;
       }
       value = n ? (float) (sum / n) : 0;
     }
     a.image.shifted[(size_t) j * a.n_ascans * a.n_depths + at] = value;
-    if (a.mean.averages && a.mean.alive && depth == 0)
+    if (a.config.averages_bscans && a.mean.alive && depth == 0)
       a.mean.alive[(size_t) j * a.n_ascans + ascan] = n > 0;
   }
-  if (a.mean.averages) {
+  if (a.config.averages_bscans) {
     a.mean.sums[at] = sum;
     a.mean.n_in_sums[at] = n;
   }
@@ -614,10 +611,10 @@ is_dead (const Finish &a, uint32_t job, uint32_t ascan)
 
   if (!a.z.bad)
     return false;
-  if (a.mean.averages)
+  if (a.config.averages_bscans)
     return !a.mean.alive[at];
   return a.image.is_mixed ? a.image.dead[at]
-                          : a.z.bad[(size_t) job * a.height + ascan];
+                          : a.z.bad[(size_t) job * a.config.height + ascan];
 }
 
 static __device__ float
@@ -640,23 +637,26 @@ project (const __grid_constant__ Finish a)
 {
   const Job &job = a.jobs[blockIdx.y];
   uint32_t ascan = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
-  bool maximum = a.enface.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+  const ImkOctbscanProjection projection = a.config.projection;
+  uint32_t n = a.n_depths - a.config.enface_top - a.config.enface_bottom;
   double sum = 0;
 
   if (!job.enface || ascan >= a.n_ascans)
     return;
-  for (uint32_t q = threadIdx.x % 32; q < a.enface.n_depths; q += 32) {
-    double v = intensity_at (a, blockIdx.y, ascan, a.enface.top + q);
+  for (uint32_t q = threadIdx.x % 32; q < n; q += 32) {
+    double v = intensity_at (a, blockIdx.y, ascan, a.config.enface_top + q);
 
-    sum = maximum ? fmax (sum, v) : sum + v;
+    sum = imk_octbscan_project (projection, sum, v);
   }
   for (int d = 16; d > 0; d /= 2) {
     double other = __shfl_xor_sync (0xffffffff, sum, d);
 
-    sum = maximum ? fmax (sum, other) : sum + other;
+    sum = imk_octbscan_project (projection, sum, other);
   }
+  if (projection == IMK_OCTBSCAN_PROJECTION_MEAN)
+    sum /= n;
   if (threadIdx.x % 32 == 0)
-    job.enface[ascan] = (float) (maximum ? sum : sum / a.enface.n_depths);
+    job.enface[ascan] = (float) sum;
 }
 
 /* ------------------------------------------------------------------------
@@ -666,7 +666,7 @@ static ImkStatus
 launch_tracking (const Finish &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t profiles = grid (
-      dim3 (imk_div_up (a.tracking.n_depths, PROFILE_DEPTHS), 1, a.n_jobs),
+      dim3 (imk_div_up (a.tracking.n_window, PROFILE_DEPTHS), 1, a.n_jobs),
       dim3 (PROFILE_DEPTHS, PROFILE_GROUPS), stream);
   cudaLaunchConfig_t contours =
       grid (dim3 (imk_div_up (a.n_ascans, MIX_THREADS / 32), a.n_jobs),
@@ -674,48 +674,60 @@ launch_tracking (const Finish &a, cudaStream_t stream, ImkError *error)
   cudaLaunchConfig_t jobs = grid (dim3 (1), dim3 (TRACK_THREADS), stream);
   ImkStatus status = IMK_CUDA_LAUNCH (error, profiles, find_profiles, a);
 
-  if (status == IMK_OK && a.tracking.mode == IMK_OCTBSCAN_TRACKING_CONTOUR)
+  if (status == IMK_OK && a.config.tracking == IMK_OCTBSCAN_TRACKING_CONTOUR)
     status = IMK_CUDA_LAUNCH (error, contours, find_contours, a);
   return status == IMK_OK ? IMK_CUDA_LAUNCH (error, jobs, track_jobs, a)
                           : status;
 }
 
+/* Whether one of @n jobs has @what. */
+template <typename Member>
+static bool
+any_has (const ImkOctbscanJob *jobs, uint32_t n, Member ImkOctbscanJob::*what)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (jobs[i].*what)
+      return true;
+  return false;
+}
+
 /* Up to what images are of. */
 static ImkStatus
-launch_mix (const Finish &a, bool wants_complex, bool wants_track,
-    bool wants_enface, cudaStream_t stream, ImkError *error)
+launch_mix (const Finish &a, const ImkOctbscanJob *jobs, cudaStream_t stream,
+    ImkError *error)
 {
   const uint32_t parts = imk_div_up (a.n_depths, MIX_THREADS);
-  cudaLaunchConfig_t patterns =
-      grid (dim3 (parts, a.n_cameras, a.n_jobs), dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t patterns = grid (
+      dim3 (parts, a.config.n_cameras, a.n_jobs), dim3 (MIX_THREADS), stream);
   cudaLaunchConfig_t ascans =
       grid (dim3 (parts, a.n_ascans, a.n_jobs), dim3 (MIX_THREADS), stream);
-  cudaLaunchConfig_t rows =
-      grid (dim3 (parts, a.height, a.n_jobs), dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t rows = grid (
+      dim3 (parts, a.config.height, a.n_jobs), dim3 (MIX_THREADS), stream);
   cudaLaunchConfig_t sums =
       grid (dim3 (parts, a.n_ascans), dim3 (MIX_THREADS), stream);
-  cudaLaunchConfig_t jobs = grid (dim3 (a.n_jobs), dim3 (32), stream);
+  cudaLaunchConfig_t tracks = grid (dim3 (a.n_jobs), dim3 (32), stream);
   cudaLaunchConfig_t enface =
       grid (dim3 (imk_div_up (a.n_ascans, MIX_THREADS / 32), a.n_jobs),
           dim3 (MIX_THREADS), stream);
-  bool moves_complex = wants_complex && a.tracking.moves_complex;
+  bool wants_complex = any_has (jobs, a.n_jobs, &ImkOctbscanJob::complex);
+  bool moves = wants_complex && imk_octbscan_moves_complex (&a.config);
   ImkStatus status = IMK_OK;
 
-  if (a.pattern.values)
+  if (a.patterns)
     status = IMK_CUDA_LAUNCH (error, patterns, find_patterns, a);
   if (status == IMK_OK && a.image.is_mixed)
     status = IMK_CUDA_LAUNCH (error, ascans, mix_rows, a);
-  if (status == IMK_OK && a.image.is_mixed && wants_complex && !moves_complex)
+  if (status == IMK_OK && a.image.is_mixed && wants_complex && !moves)
     status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
-  if (status == IMK_OK && a.tracking.mode != IMK_OCTBSCAN_TRACKING_NONE)
+  if (status == IMK_OK && a.config.tracking != IMK_OCTBSCAN_TRACKING_NONE)
     status = launch_tracking (a, stream, error);
-  else if (status == IMK_OK && wants_track)
-    status = IMK_CUDA_LAUNCH (error, jobs, clear_tracks, a);
-  if (status == IMK_OK && moves_complex)
+  else if (status == IMK_OK && any_has (jobs, a.n_jobs, &ImkOctbscanJob::track))
+    status = IMK_CUDA_LAUNCH (error, tracks, clear_tracks, a);
+  if (status == IMK_OK && moves)
     status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
   if (status == IMK_OK && a.image.shifted)
     status = IMK_CUDA_LAUNCH (error, sums, shift_and_add, a);
-  if (status == IMK_OK && wants_enface)
+  if (status == IMK_OK && any_has (jobs, a.n_jobs, &ImkOctbscanJob::enface))
     status = IMK_CUDA_LAUNCH (error, enface, project, a);
   return status;
 }

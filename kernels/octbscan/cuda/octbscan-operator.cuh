@@ -31,8 +31,6 @@ struct Operator {
   __half *matrices; /* [C][n_depths][2][PARTS][padded] */
   float factor;     /* scale of the matrices */
   __half *spectra;  /* [C][jobs][camera_rows][PARTS][padded] */
-  float2 *products; /* those of Finish, writable */
-  float *scales;    /* likewise */
   void *workspace;
   cublasHandle_t blas;
 };
@@ -95,7 +93,7 @@ exponent_of (float largest)
 /* One row of the spectra, by a warp. @at: gives four samples */
 template <typename At>
 static __device__ void
-split_row (const Operator &o, size_t row, const At &at)
+split_row (const Operator &o, float *scales, size_t row, const At &at)
 {
   __half *to = o.spectra + row * PARTS * o.padded;
   uint32_t lane = threadIdx.x % 32;
@@ -125,7 +123,7 @@ split_row (const Operator &o, size_t row, const At &at)
     store_halves (to + x + 2 * o.padded, high);
   }
   if (lane == 0)
-    o.scales[row] = ldexpf (1, exponent - EXPONENT);
+    scales[row] = ldexpf (1, exponent - EXPONENT);
 }
 
 /* A warp does a spectrum, the second time from the cache. */
@@ -136,19 +134,20 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
   uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
   const Job &job = a.jobs[j];
 
-  if (!job.in || row >= a.height)
+  if (!job.in.data || row >= a.config.height)
     return;
   const Place place = place_of (a, j, row);
-  const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
+  const Sample *in = job.in.row<Sample> (row);
   const float2 *mean = mean_of (a, j, place.camera, row);
   const bool is_black = is_bad (a, j, row);
   const auto at = [=] (uint32_t x) {
-    return is_black ? make_float4 (0, 0, 0, 0) : four_at (in, mean, x, a.width);
+    return is_black ? make_float4 (0, 0, 0, 0)
+                    : four_at (in, mean, x, a.config.width);
   };
 
-  split_row (o, place.row, at);
+  split_row (o, a.z.scales, place.row, at);
   if (is_black && threadIdx.x % 32 == 0)
-    o.scales[place.row] = 0;
+    a.z.scales[place.row] = 0;
 }
 
 /* ------------------------------------------------------------------------
@@ -169,60 +168,39 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
         IMK_CUBLAS (error, cublasSetWorkspace (o.blas, o.workspace, WORKSPACE));
   if (status != IMK_OK)
     return status;
-  return IMK_CUBLAS (
-      error, cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n,
-                 row, &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m,
-                 o.spectra, CUDA_R_16F, row, (long long) row * n, &beta,
-                 (void *) o.products, CUDA_R_32F, m, (long long) m * n,
-                 (int) a.n_cameras, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  return IMK_CUBLAS (error,
+      cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, row,
+          &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m, o.spectra,
+          CUDA_R_16F, row, (long long) row * n, &beta, (void *) a.z.products,
+          CUDA_R_32F, m, (long long) m * n, (int) a.config.n_cameras,
+          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
 /* ------------------------------------------------------------------------
  * The strategy. */
 
-template <typename Sample>
 static ImkStatus
-launch_split (
+operator_run (
     const Operator &o, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t rows =
-      grid (dim3 (imk_div_up (a.height, SPLIT_ROWS), a.n_jobs),
+      grid (dim3 (imk_div_up (a.config.height, SPLIT_ROWS), a.n_jobs),
           dim3 (32 * SPLIT_ROWS), stream);
+  const auto kernel =
+      instance ([] (auto type) { return split_spectra<SampleOf<type>>; },
+          sample_type (a));
+  ImkStatus status = IMK_CUDA_LAUNCH (error, rows, kernel, a, o);
 
-  return IMK_CUDA_LAUNCH (error, rows, split_spectra<Sample>, a, o);
-}
-
-static ImkStatus
-operator_run (const Operator &o, ImkType type, const Arguments &a,
-    cudaStream_t stream, ImkError *error)
-{
-  ImkStatus status;
-
-  switch (type) {
-  case IMK_TYPE_U8:
-    status = launch_split<uint8_t> (o, a, stream, error);
-    break;
-  case IMK_TYPE_U16:
-    status = launch_split<uint16_t> (o, a, stream, error);
-    break;
-  case IMK_TYPE_I16:
-    status = launch_split<int16_t> (o, a, stream, error);
-    break;
-  default:
-    status = launch_split<float> (o, a, stream, error);
-    break;
-  }
   return status == IMK_OK ? multiply (o, a, a.n_jobs, stream, error) : status;
 }
 
 static void
-operator_cut (Operator *o, const Arguments &a, uint32_t max_jobs, Cutter *c)
+operator_cut (Operator *o, const Arguments &a, Cutter *c)
 {
-  size_t rows = (size_t) a.n_cameras * max_jobs * a.z.camera_rows;
   size_t row = (size_t) PARTS * o->padded;
 
-  c->cut (&o->matrices, (size_t) a.n_cameras * 2 * a.n_depths * row);
-  c->cut (&o->spectra, rows * row);
+  c->cut (&o->matrices, (size_t) a.config.n_cameras * 2 * a.n_depths * row);
+  c->cut (&o->spectra, n_rows (a) * row);
   c->cut ((uint8_t **) &o->workspace, WORKSPACE);
 }
 
@@ -265,9 +243,9 @@ operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
  * used: better before the first B-scan. The more jobs, the less one more
  * changes what it chooses. */
 static ImkStatus
-warm_up (
-    const Operator &o, const Arguments &a, uint32_t max_jobs, ImkError *error)
+warm_up (const Operator &o, const Arguments &a, ImkError *error)
 {
+  uint32_t max_jobs = a.config.max_jobs;
   ImkStatus status = IMK_OK;
 
   for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4)
@@ -286,7 +264,7 @@ operator_open (Operator *o, const Arguments &a, const ImkOctbscanPlan *plan,
   if (status == IMK_OK)
     status = operator_upload (o, plan, error);
   if (status == IMK_OK)
-    status = warm_up (*o, a, plan->config->max_jobs, error);
+    status = warm_up (*o, a, error);
   return status;
 }
 

@@ -46,15 +46,14 @@ struct Lines {
   uint32_t camera_lines;  /* lines of a camera in a job */
   uint32_t camera_groups; /* groups of BAND_LINES lines */
   uint32_t first_job;     /* of the chunk */
-  const float *taper, *widen, *finish;
-  const Band *bands; /* [C] */
-  float2 *spectra;   /* [jobs][C][camera_lines][N] */
-  float2 *bins;      /* the same layout; transforms of spectra */
-  float2 *wide;      /* [..][G] */
-  float2 *samples;   /* [..][G], or N without upsampling */
-  float2 *points;    /* [jobs][C][camera_rows][P] */
-  float2 *depths;    /* likewise */
-  float2 *products;  /* those of Finish, writable */
+  float *taper, *widen, *finish;
+  Band *bands;     /* [C] */
+  float2 *spectra; /* [jobs][C][camera_lines][N] */
+  float2 *bins;    /* the same layout; transforms of spectra */
+  float2 *wide;    /* [..][G] */
+  float2 *samples; /* [..][G], or N without upsampling */
+  float2 *points;  /* [jobs][C][camera_rows][P] */
+  float2 *depths;  /* likewise */
 };
 
 struct Transforms {
@@ -66,8 +65,6 @@ struct Transforms {
   void *work;
   /* Host tables, valid until they are uploaded. */
   const ImkOctbscanChain *chain;
-  float *taper, *widen, *finish;
-  Band *bands;
   uint32_t *first;
   float2 *weights, *turns;
   float2 *tuned; /* newer weights in host memory, or NULL */
@@ -88,8 +85,8 @@ line_place (const Arguments &a, uint32_t y, uint32_t a_camera)
   LinePlace p;
 
   p.line = y % a_camera;
-  p.camera = y / a_camera % a.n_cameras;
-  p.job = y / a_camera / a.n_cameras;
+  p.camera = y / a_camera % a.config.n_cameras;
+  p.job = y / a_camera / a.config.n_cameras;
   return p;
 }
 
@@ -100,15 +97,15 @@ load_sample (
     const Arguments &a, uint32_t j, uint32_t camera, uint32_t i, uint32_t x)
 {
   const Job &job = a.jobs[j];
-  uint32_t row =
-      imk_octbscan_rows_of (camera, a.n_cameras, job.first_camera, a.height)
-          .first +
-      i * a.n_cameras;
+  uint32_t row = imk_octbscan_rows_of (camera, a.config.n_cameras,
+                     job.first_camera, a.config.height)
+                     .first +
+                 i * a.config.n_cameras;
 
-  if (row >= a.height || !job.in || is_bad (a, j, row))
+  if (row >= a.config.height || !job.in.data || is_bad (a, j, row))
     return 0;
-  return sample_at ((const Sample *) (job.in + (size_t) row * job.in_stride),
-      mean_of (a, j, camera, row), x, a.width);
+  return sample_at<Sample> (
+      job.in.row<Sample> (row), mean_of (a, j, camera, row), x, a.config.width);
 }
 
 template <typename Sample>
@@ -117,13 +114,13 @@ load_lines (
     const __grid_constant__ Arguments a, const __grid_constant__ Lines l)
 {
   const LinePlace p = line_place (a, blockIdx.x, l.camera_lines);
-  float2 *to =
-      (l.upsamples ? l.spectra : l.samples) + (size_t) blockIdx.x * a.width;
+  float2 *to = (l.upsamples ? l.spectra : l.samples) +
+               (size_t) blockIdx.x * a.config.width;
   uint32_t x = blockIdx.y * LINE_THREADS + threadIdx.x;
   uint32_t j = l.first_job + p.job;
   const float2 *turn = l.bands[p.camera].turn;
 
-  if (x >= a.width)
+  if (x >= a.config.width)
     return;
   if (l.turns) {
     float v = load_sample<Sample> (a, j, p.camera, p.line, x);
@@ -143,14 +140,15 @@ static __global__ void
 widen_lines (
     const __grid_constant__ Arguments a, const __grid_constant__ Lines l)
 {
-  const float2 *from = l.bins + (size_t) blockIdx.x * a.width;
+  const float2 *from = l.bins + (size_t) blockIdx.x * a.config.width;
   float2 *to = l.wide + (size_t) blockIdx.x * l.n_samples;
-  uint32_t f = blockIdx.y * LINE_THREADS + threadIdx.x, half = a.width / 2;
+  uint32_t f = blockIdx.y * LINE_THREADS + threadIdx.x,
+           half = a.config.width / 2;
 
   if (f <= half)
     to[f] = make_float2 (from[f].x * l.widen[f], from[f].y * l.widen[f]);
   if (f >= 1 && f <= half) {
-    float2 v = from[a.width - f];
+    float2 v = from[a.config.width - f];
 
     to[l.n_samples - f] = make_float2 (v.x * l.widen[f], v.y * l.widen[f]);
   }
@@ -194,7 +192,7 @@ apply_band (
 {
   const LinePlace p = line_place (a, blockIdx.x, l.camera_groups);
   const uint32_t line0 = p.line * BAND_LINES;
-  const size_t camera = (size_t) p.job * a.n_cameras + p.camera;
+  const size_t camera = (size_t) p.job * a.config.n_cameras + p.camera;
   const float2 *samples =
       l.samples + (camera * l.camera_lines + line0) * l.n_samples;
   const Band &b = l.bands[p.camera];
@@ -233,7 +231,7 @@ take_depths (
   if (q >= a.n_depths)
     return;
   at -= at >= l.n_points ? l.n_points : 0;
-  l.products[row * a.n_depths + q] =
+  a.z.products[row * a.n_depths + q] =
       make_float2 (from[at].x * l.finish[q], from[at].y * l.finish[q]);
 }
 
@@ -269,11 +267,11 @@ plan_all (Transforms *t, const Arguments &a, ImkError *error)
   ImkStatus status = IMK_OK;
 
   for (int set = 0; set < 2 && status == IMK_OK; set++) {
-    size_t cameras = (size_t) (set ? t->chunk : 1) * a.n_cameras;
+    size_t cameras = (size_t) (set ? t->chunk : 1) * a.config.n_cameras;
 
     if (l.upsamples)
       status = plan_transform (
-          t, set, NARROW, a.width, cameras * l.camera_lines, error);
+          t, set, NARROW, a.config.width, cameras * l.camera_lines, error);
     if (l.upsamples && status == IMK_OK)
       status = plan_transform (
           t, set, WIDE, l.n_samples, cameras * l.camera_lines, error);
@@ -309,22 +307,15 @@ line_grid (uint32_t n, uint32_t threads, size_t n_lines, cudaStream_t stream)
 }
 
 static ImkStatus
-launch_load (ImkType type, const Arguments &a, const Lines &l, size_t n_lines,
+launch_load (const Arguments &a, const Lines &l, size_t n_lines,
     cudaStream_t stream, ImkError *error)
 {
+  const auto kernel = instance (
+      [] (auto type) { return load_lines<SampleOf<type>>; }, sample_type (a));
   cudaLaunchConfig_t launch =
-      line_grid (a.width, LINE_THREADS, n_lines, stream);
+      line_grid (a.config.width, LINE_THREADS, n_lines, stream);
 
-  switch (type) {
-  case IMK_TYPE_U8:
-    return IMK_CUDA_LAUNCH (error, launch, load_lines<uint8_t>, a, l);
-  case IMK_TYPE_U16:
-    return IMK_CUDA_LAUNCH (error, launch, load_lines<uint16_t>, a, l);
-  case IMK_TYPE_I16:
-    return IMK_CUDA_LAUNCH (error, launch, load_lines<int16_t>, a, l);
-  default:
-    return IMK_CUDA_LAUNCH (error, launch, load_lines<float>, a, l);
-  }
+  return IMK_CUDA_LAUNCH (error, launch, kernel, a, l);
 }
 
 static ImkStatus
@@ -341,21 +332,21 @@ launch_band (const Arguments &a, const Lines &l, size_t n_cameras,
 
 /* Jobs from @first on: one, or a chunk. */
 static ImkStatus
-run_chunk (const Transforms *t, int set, uint32_t first, ImkType type,
-    const Arguments &a, cudaStream_t stream, ImkError *error)
+run_chunk (const Transforms *t, int set, uint32_t first, const Arguments &a,
+    cudaStream_t stream, ImkError *error)
 {
   Lines l = t->lines;
-  size_t n_cameras = (size_t) (set ? t->chunk : 1) * a.n_cameras;
+  size_t n_cameras = (size_t) (set ? t->chunk : 1) * a.config.n_cameras;
   size_t n_lines = n_cameras * l.camera_lines;
   size_t n_rows = n_cameras * a.z.camera_rows;
   cudaLaunchConfig_t bins =
-      line_grid (a.width / 2 + 1, LINE_THREADS, n_lines, stream);
+      line_grid (a.config.width / 2 + 1, LINE_THREADS, n_lines, stream);
   cudaLaunchConfig_t depths =
       line_grid (a.n_depths, LINE_THREADS, n_rows, stream);
   ImkStatus status;
 
   l.first_job = first;
-  status = launch_load (type, a, l, n_lines, stream, error);
+  status = launch_load (a, l, n_lines, stream, error);
   if (l.upsamples) {
     if (status == IMK_OK)
       status = transform (
@@ -377,8 +368,8 @@ run_chunk (const Transforms *t, int set, uint32_t first, ImkType type,
 }
 
 static ImkStatus
-transforms_run (const Transforms &t, ImkType type, const Arguments &a,
-    cudaStream_t stream, ImkError *error)
+transforms_run (const Transforms &t, const Arguments &a, cudaStream_t stream,
+    ImkError *error)
 {
   ImkStatus status = IMK_OK;
   uint32_t first = 0;
@@ -386,7 +377,7 @@ transforms_run (const Transforms &t, ImkType type, const Arguments &a,
   while (first < a.n_jobs && status == IMK_OK) {
     int set = t.chunk > 1 && a.n_jobs - first >= t.chunk;
 
-    status = run_chunk (&t, set, first, type, a, stream, error);
+    status = run_chunk (&t, set, first, a, stream, error);
     first += set ? t.chunk : 1;
   }
   return status;
@@ -399,10 +390,10 @@ transforms_run (const Transforms &t, ImkType type, const Arguments &a,
 static size_t
 job_size (const Lines &l, const Arguments &a)
 {
-  size_t lines = (size_t) a.n_cameras * l.camera_lines;
-  size_t first = lines * (a.width + l.n_samples), last;
+  size_t lines = (size_t) a.config.n_cameras * l.camera_lines;
+  size_t first = lines * (a.config.width + l.n_samples), last;
 
-  last = (size_t) a.n_cameras * a.z.camera_rows * 2 * l.n_points;
+  last = (size_t) a.config.n_cameras * a.z.camera_rows * 2 * l.n_points;
   return sizeof (float2) * (first > last ? first : last);
 }
 
@@ -434,34 +425,30 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
 {
   const ImkOctbscanChain *chain = t->chain;
   Lines &l = t->lines;
-  size_t cameras = (size_t) t->chunk * a.n_cameras;
+  size_t cameras = (size_t) t->chunk * a.config.n_cameras;
   /* The last group of a camera may read beyond its lines. */
   size_t lines = cameras * l.camera_lines, spare = BAND_LINES;
   size_t weights = 0;
 
   for (uint32_t i = 0; i < chain->n_cameras; i++)
     weights += chain->bands[i].n_taps;
-  c->cut (&t->taper, a.width);
-  c->cut (&t->widen, a.width / 2 + 1);
-  c->cut (&t->finish, a.n_depths);
-  c->cut (&t->bands, chain->n_cameras);
+  c->cut (&l.taper, a.config.width);
+  c->cut (&l.widen, a.config.width / 2 + 1);
+  c->cut (&l.finish, a.n_depths);
+  c->cut (&l.bands, chain->n_cameras);
   c->cut (&t->first, (size_t) chain->n_cameras * l.n_rows);
   c->cut (&t->weights, weights * l.n_rows);
   t->n_weights = weights * l.n_rows;
   if (l.turns)
-    c->cut (&t->turns, (size_t) chain->n_cameras * a.width);
+    c->cut (&t->turns, (size_t) chain->n_cameras * a.config.width);
   c->cut (&l.samples, (lines + spare) * l.n_samples);
   c->cut (&l.points, cameras * a.z.camera_rows * l.n_points);
   c->cut (&l.depths, cameras * a.z.camera_rows * l.n_points);
   if (l.upsamples) {
-    c->cut (&l.spectra, lines * a.width);
-    c->cut (&l.bins, lines * a.width);
+    c->cut (&l.spectra, lines * a.config.width);
+    c->cut (&l.bins, lines * a.config.width);
     c->cut (&l.wide, lines * l.n_samples);
   }
-  l.taper = t->taper;
-  l.widen = t->widen;
-  l.finish = t->finish;
-  l.bands = t->bands;
 }
 
 /* Tap by tap, as the device has them. */
@@ -552,18 +539,18 @@ transforms_upload (Transforms *t, const Arguments &a, ImkError *error)
   const ImkOctbscanChain *c = t->chain;
   Band bands[IMK_OCTBSCAN_MAX_CAMERAS];
   size_t weights = 0;
-  ImkStatus status = upload (t->taper, c->taper, a.width, error);
+  ImkStatus status = upload (t->lines.taper, c->taper, a.config.width, error);
 
   if (status == IMK_OK)
-    status = upload (t->widen, c->widen, a.width / 2 + 1, error);
+    status = upload (t->lines.widen, c->widen, a.config.width / 2 + 1, error);
   if (status == IMK_OK)
-    status = upload (t->finish, c->finish, a.n_depths, error);
+    status = upload (t->lines.finish, c->finish, a.n_depths, error);
   for (uint32_t i = 0; i < c->n_cameras && status == IMK_OK; i++) {
     status = upload_band (t, i, weights, &bands[i], error);
     weights += c->bands[i].n_taps;
   }
   if (status == IMK_OK)
-    status = upload (t->bands, bands, c->n_cameras, error);
+    status = upload (t->lines.bands, bands, c->n_cameras, error);
   t->chain = nullptr;
   return status;
 }
@@ -578,19 +565,18 @@ fill_ones (float *to, size_t n)
     to[i] = 1;
 }
 
-/* Memory has been cut. @scales: of Finish, @n_rows of them */
+/* Memory has been cut. */
 static ImkStatus
-transforms_open (Transforms *t, const Arguments &a, float *scales,
-    size_t n_rows, ImkError *error)
+transforms_open (Transforms *t, const Arguments &a, ImkError *error)
 {
+  size_t n = n_rows (a);
   cudaLaunchConfig_t ones =
-      grid (dim3 ((unsigned) ((n_rows + LINE_THREADS - 1) / LINE_THREADS)),
+      grid (dim3 ((unsigned) ((n + LINE_THREADS - 1) / LINE_THREADS)),
           dim3 (LINE_THREADS), nullptr);
   ImkStatus status = transforms_upload (t, a, error);
 
   if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, ones, fill_ones, scales, n_rows);
-
+    status = IMK_CUDA_LAUNCH (error, ones, fill_ones, a.z.scales, n);
   if (status == IMK_OK)
     status = plan_all (t, a, error);
   if (status == IMK_OK && t->work_size > 0)

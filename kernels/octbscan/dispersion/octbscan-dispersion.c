@@ -10,12 +10,11 @@
 #include <string.h>
 
 #include "imk/parallel.h"
-#include "imk/fft.h"
 #include "core/limits.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
-#include "octbscan/cpu/pattern.h"
+#include "octbscan/cpu/fft.h"
+#include "octbscan/cpu/finish.h"
 #include "core/pool.h"
 #include "octbscan/octbscan-rows.h"
 
@@ -180,70 +179,49 @@ sharpness (Search *s, double d2, double d3)
 /* ------------------------------------------------------------------------
  * The search. */
 
-/* One of the two coefficients, the other being held. */
-typedef struct Line {
-  Search *search;
-  double *d2, *d3;
-  double *moving; /* the value that is varied */
-  double best;    /* sharpness there */
-} Line;
-
+/* Keeps @x as the coefficient @moving, one of @found, where that is sharper. */
 static void
-try_at (Line *line, double x)
+try_at (Search *s, ImkOctbscanDispersion *found, double *moving, double x)
 {
-  double before = *line->moving, found;
+  double before = *moving, now;
 
-  *line->moving = x;
-  found = sharpness (line->search, *line->d2, *line->d3);
-  if (found > line->best)
-    line->best = found;
+  *moving = x;
+  now = sharpness (s, found->d2, found->d3);
+  if (now > found->after)
+    found->after = now;
   else
-    *line->moving = before;
+    *moving = before;
 }
 
 static void
-scan (Line *line, double range)
+scan (Search *s, ImkOctbscanDispersion *found, double *moving, double range)
 {
   int n = (int) ceil (range / STEP);
-  double centre = *line->moving;
+  double centre = *moving;
 
   for (int i = -n; i <= n; i++)
-    try_at (line, centre + i * range / n);
-}
-
-/* About the best, nearer and nearer. */
-static void
-refine (Line *line, double step)
-{
-  for (; step > FINEST; step /= 2) {
-    double centre = *line->moving;
-
-    try_at (line, centre - step);
-    try_at (line, centre + step);
-  }
+    try_at (s, found, moving, centre + i * range / n);
 }
 
 static void
 search (Search *s, double range, ImkOctbscanDispersion *found)
 {
-  Line a = {s, &found->d2, &found->d3, &found->d2, 0}, b = a;
+  double *const moving[] = {&found->d2, &found->d3};
 
   found->d2 = found->d3 = 0;
-  b.moving = &found->d3;
-  a.best = sharpness (s, 0, 0);
-  scan (&a, range);
-  b.best = a.best;
-  scan (&b, range / 2);
-  a.best = b.best;
-  for (int round = 0; round < ROUNDS; round++) {
-    scan (&a, 4 * STEP);
-    refine (&a, STEP / 2);
-    b.best = a.best;
-    scan (&b, 4 * STEP);
-    refine (&b, STEP / 2);
-    a.best = b.best;
+  found->after = sharpness (s, 0, 0);
+  scan (s, found, &found->d2, range);
+  scan (s, found, &found->d3, range / 2);
+  for (uint32_t i = 0; i < 2 * ROUNDS; i++) {
+    scan (s, found, moving[i % 2], 4 * STEP);
+    /* about the best, nearer and nearer */
+    for (double step = STEP / 2; step > FINEST; step /= 2) {
+      double centre = *moving[i % 2];
+
+      try_at (s, found, moving[i % 2], centre - step);
+      try_at (s, found, moving[i % 2], centre + step);
+    }
   }
-  found->after = b.best;
 }
 
 /* ------------------------------------------------------------------------
@@ -344,14 +322,10 @@ cut_depths (const Search *s, const ImkOctbscanDispersion *best, uint32_t first,
     uint32_t end, Search *part, ImkError *error)
 {
   size_t n = s->n_points;
-  ImkFftConfig config;
   ImkFft *backward = NULL;
-  ImkStatus status;
+  ImkStatus status = imk_octbscan_plan_transform (
+      2 * s->n_points, IMK_FFT_BACKWARD, &backward, error);
 
-  imk_fft_config_init (&config);
-  config.width = 2 * s->n_points;
-  config.direction = IMK_FFT_BACKWARD;
-  status = imk_fft_new (&config, &backward, error);
   for (uint32_t i = 0; i < s->n_ascans && status == IMK_OK; i++) {
     float *z = z_of (s, i), *to = s->work + 8 * n * i;
 
@@ -485,19 +459,14 @@ plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
 static ImkStatus
 fill_spectra (Search *s, const ImkImage *z, ImkError *error)
 {
-  ImkFftConfig config;
   ImkFft *backward = NULL;
   size_t n = s->n_points;
-  ImkStatus status;
+  ImkStatus status = imk_octbscan_plan_transform (
+      s->n_points, IMK_FFT_BACKWARD, &backward, error);
 
-  imk_fft_config_init (&config);
-  config.width = s->n_points;
-  config.direction = IMK_FFT_BACKWARD;
-  status = imk_fft_new (&config, &backward, error);
-  config.direction = IMK_FFT_FORWARD;
-  config.width = 2 * s->n_points;
   if (status == IMK_OK)
-    status = imk_fft_new (&config, &s->forward, error);
+    status = imk_octbscan_plan_transform (
+        2 * s->n_points, IMK_FFT_FORWARD, &s->forward, error);
   for (uint32_t i = 0; i < s->n_ascans && status == IMK_OK; i++) {
     uint32_t row = (uint32_t) ((uint64_t) i * z->height / s->n_ascans);
 
@@ -604,11 +573,9 @@ choose_depths (Search *s, const ImkOctbscanConfig *c)
 static uint32_t
 choose_segments (const Search *s, const ImkOctbscanConfig *c)
 {
-  uint32_t most = s->n_ascans / 2;
-
-  if (c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_NONE)
-    return 0;
-  return c->pattern_segments < most ? c->pattern_segments : most;
+  return c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_NONE
+             ? 0
+             : imk_octbscan_n_segments (c, s->n_ascans);
 }
 
 static ImkStatus
@@ -688,12 +655,9 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
     const ImkImage *in, uint32_t first_camera, uint32_t camera, double range,
     ImkOctbscanDispersion *found, ImkError *error)
 {
-  ImkOctbscanConfig own, alone;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
-  uint32_t n = config ? config->n_cameras : 0;
+  ImkOctbscanConfig config;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
+  uint32_t n = status == IMK_OK ? config.n_cameras : 0;
   ImkOctbscanRows lines;
   ImkOctbscanCamera plain;
   ImkImage rows = *in, z;
@@ -701,26 +665,25 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   if (status == IMK_OK)
     status = imk_limits_check_one ("camera", camera, 0, n - 1, error);
   if (status == IMK_OK)
-    status = imk_image_check (in, "input", config->type, 1, config->width,
-        config->height, false, error);
+    status = imk_image_check (
+        in, "input", config.type, 1, config.width, config.height, false, error);
   if (status != IMK_OK)
     return status;
-  alone = *config; /* u is over the camera's own wavenumbers anyway */
-  alone.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
-  config = &alone;
-  lines = imk_octbscan_rows_of (camera, n, first_camera, config->height);
+  /* u is over the camera's own wavenumbers anyway */
+  config.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
+  lines = imk_octbscan_rows_of (camera, n, first_camera, config.height);
   if (lines.n == 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Camera %u has no line in this B-scan of %u.", camera, config->height);
+        "Camera %u has no line in this B-scan of %u.", camera, config.height);
   rows.data = (uint8_t *) in->data + lines.first * in->stride;
   rows.stride = n * in->stride;
   rows.height = lines.n;
-  plain = config->cameras[camera];
+  plain = config.cameras[camera];
   plain.n_dispersion = plain.n_phase = 0;
   plain.spectrum_phase = NULL;
   z = (ImkImage){
-      .stride = config->width / 2 * 2 * sizeof (float),
-      .width = config->width / 2,
+      .stride = config.width / 2 * 2 * sizeof (float),
+      .width = config.width / 2,
       .height = rows.height,
       .channels = 1,
       .type = IMK_TYPE_CF32,
@@ -728,10 +691,10 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   z.data = imk_pool_alloc (z.stride * z.height);
   if (!z.data)
     return no_memory (error);
-  status = plain_z (config, &rows, &plain, camera, &z, error);
+  status = plain_z (&config, &rows, &plain, camera, &z, error);
   if (status == IMK_OK)
     status = search_in (
-        config, &z, camera, range > 0 ? range : DEFAULT_RANGE, found, error);
+        &config, &z, camera, range > 0 ? range : DEFAULT_RANGE, found, error);
   free (z.data);
   return status;
 }

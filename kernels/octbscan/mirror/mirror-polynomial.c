@@ -5,8 +5,9 @@
 
 #include "core/cholesky.h"
 
-void
-imk_mirror_legendre (double x, uint32_t n_terms, double *values)
+/* Values of the first @n_terms at @x. */
+static void
+legendre (double x, uint32_t n_terms, double *values)
 {
   values[0] = 1;
   if (n_terms > 1)
@@ -20,7 +21,7 @@ imk_mirror_at (const double *factors, uint32_t n_terms, double x)
 {
   double values[MIRROR_TERMS], sum = 0;
 
-  imk_mirror_legendre (x, n_terms, values);
+  legendre (x, n_terms, values);
   for (uint32_t i = 0; i < n_terms; i++)
     sum += factors[i] * values[i];
   return sum;
@@ -34,7 +35,7 @@ imk_mirror_fit (const double *x, const double *y, const double *weight,
   double values[MIRROR_TERMS];
 
   for (uint32_t p = 0; p < n; p++) {
-    imk_mirror_legendre (x[p], n_terms, values);
+    legendre (x[p], n_terms, values);
     for (uint32_t i = 0; i < n_terms; i++) {
       b[i] += weight[p] * values[i] * y[p];
       for (uint32_t j = 0; j <= i; j++)

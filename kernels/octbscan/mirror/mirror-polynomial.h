@@ -7,9 +7,6 @@
 
 enum { MIRROR_TERMS = IMK_OCTBSCAN_MIRROR_TERMS };
 
-/* Values of the first @n_terms at @x. */
-void imk_mirror_legendre (double x, uint32_t n_terms, double *values);
-
 /* Returns: the sum of @n_terms with these factors at @x */
 double imk_mirror_at (const double *factors, uint32_t n_terms, double x);
 

@@ -9,7 +9,6 @@
 #include "core/sample.h"
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "core/limits.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-rows.h"
 
@@ -103,21 +102,49 @@ take_lines (Look *l, const ImkOctbscanConfig *c, const ImkImage *in,
 /* ------------------------------------------------------------------------
  * Bins. */
 
-/* sum of x[i] exp (-2 pi i f i / n). */
+/* sum of x[i] exp (-2 pi i f i / n).
+ * @step: 1 or 2 numbers a sample */
 static void
-bin_of (const Look *l, const double *x, uint32_t f, double *re, double *im)
+bin_of (
+    const Look *l, const double *x, uint32_t step, uint32_t f, double bin[2])
 {
   uint32_t at = 0;
   double a = 0, b = 0;
 
   for (uint32_t i = 0; i < l->n; i++) {
-    a += x[i] * l->turn[2 * at];
-    b -= x[i] * l->turn[2 * at + 1];
+    double c = l->turn[2 * at], s = l->turn[2 * at + 1];
+
+    a += x[step * i] * c;
+    b -= x[step * i] * s;
+    if (step == 2) {
+      a += x[2 * i + 1] * s;
+      b += x[2 * i + 1] * c;
+    }
     at += f;
     at -= at >= l->n ? l->n : 0;
   }
-  *re = a;
-  *im = b;
+  bin[0] = a;
+  bin[1] = b;
+}
+
+/* Adds scale bin exp (2 pi i f i / n) to @to; of real numbers, the real part.
+ */
+static void
+add_wave (const Look *l, const double bin[2], uint32_t f, double scale,
+    uint32_t step, double *to)
+{
+  double re = bin[0] * scale, im = bin[1] * scale;
+  uint32_t at = 0;
+
+  for (uint32_t i = 0; i < l->n; i++) {
+    double c = l->turn[2 * at], s = l->turn[2 * at + 1];
+
+    to[step * i] += re * c - im * s;
+    if (step == 2)
+      to[step * i + 1] += re * s + im * c;
+    at += f;
+    at -= at >= l->n ? l->n : 0;
+  }
 }
 
 static void
@@ -134,10 +161,10 @@ find_power (Look *l)
     for (uint32_t i = 0; i < l->n; i++)
       l->work[i] = line[i] * (1 - l->turn[2 * i]); /* Hann's window */
     for (uint32_t f = 0; f < half; f++) {
-      double re, im;
+      double bin[2];
 
-      bin_of (l, l->work, f, &re, &im);
-      plain[f] += re * re + im * im;
+      bin_of (l, l->work, 1, f, bin);
+      plain[f] += bin[0] * bin[0] + bin[1] * bin[1];
     }
   }
   for (uint32_t f = 0; f < half; f++)
@@ -237,15 +264,10 @@ remove_dc (Look *l)
     double *line = l->lines + (size_t) k * l->n;
 
     for (uint32_t f = 1; f <= l->dc; f++) {
-      double re, im;
-      uint32_t at = 0;
+      double bin[2];
 
-      bin_of (l, line, f, &re, &im);
-      for (uint32_t i = 0; i < l->n; i++) {
-        line[i] -= 2 * (re * l->turn[2 * at] - im * l->turn[2 * at + 1]) / l->n;
-        at += f;
-        at -= at >= l->n ? l->n : 0;
-      }
+      bin_of (l, line, 1, f, bin);
+      add_wave (l, bin, f, -2.0 / l->n, 1, line);
     }
   }
 }
@@ -289,17 +311,9 @@ synthesize (const Look *l, const double *bins, int64_t first, uint32_t n_bins,
   memset (to, 0, 2 * (size_t) l->n * sizeof (*to));
   for (uint32_t k = 0; k < n_bins; k++) {
     int64_t f = first + (int64_t) k;
-    uint32_t step = (uint32_t) (f < 0 ? f + l->n : f), at = 0;
-    double re = bins[2 * k] / l->n, im = bins[2 * k + 1] / l->n;
 
-    for (uint32_t i = 0; i < l->n; i++) {
-      double c = l->turn[2 * at], s = l->turn[2 * at + 1];
-
-      to[2 * i] += re * c - im * s;
-      to[2 * i + 1] += re * s + im * c;
-      at += step;
-      at -= at >= l->n ? l->n : 0;
-    }
+    add_wave (
+        l, bins + 2 * k, (uint32_t) (f < 0 ? f + l->n : f), 1.0 / l->n, 2, to);
   }
 }
 
@@ -370,8 +384,7 @@ find_first_phase (Look *l, double *z, double *amplitude)
   memset (sum, 0, 2 * (size_t) n_bins * sizeof (*sum));
   for (uint32_t k = 0; k < l->n_lines; k++) {
     for (uint32_t f = 0; f < n_bins; f++)
-      bin_of (l, l->lines + (size_t) k * l->n, low + f, &bins[2 * f],
-          &bins[2 * f + 1]);
+      bin_of (l, l->lines + (size_t) k * l->n, 1, low + f, &bins[2 * f]);
     add_turned (sum, bins, sum, n_bins);
   }
   synthesize (l, sum, low, n_bins, z);
@@ -426,20 +439,11 @@ find_rest (Look *l, double *z, ImkOctbscanFringe *fringe)
   }
   for (uint32_t k = 0; k < n_bins; k++) {
     int64_t f = low + (int64_t) k;
-    uint32_t step = (uint32_t) (f < 0 ? f + n : f), at = 0;
     double weight = 2.0 / l->n_lines * edge (fabs ((double) f), reach);
-    double re = 0, im = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
-      double c = l->turn[2 * at], s = l->turn[2 * at + 1];
-
-      re += sum[2 * i] * c + sum[2 * i + 1] * s;
-      im += sum[2 * i + 1] * c - sum[2 * i] * s;
-      at += step;
-      at -= at >= n ? n : 0;
-    }
-    l->work[2 * k] = weight * re;
-    l->work[2 * k + 1] = weight * im;
+    bin_of (l, sum, 2, (uint32_t) (f < 0 ? f + n : f), &l->work[2 * k]);
+    l->work[2 * k] *= weight;
+    l->work[2 * k + 1] *= weight;
   }
   synthesize (l, l->work, low, n_bins, z);
   unwrap (z, n, fringe->phase, fringe->amplitude);
@@ -520,26 +524,23 @@ imk_octbscan_measure_mirror (const ImkOctbscanConfig *given, const ImkImage *in,
     uint32_t first_camera, uint32_t camera, ImkOctbscanFringe *fringe,
     ImkError *error)
 {
-  ImkOctbscanConfig own;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkOctbscanConfig config;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
   ImkOctbscanFringe found = {.side = 1};
 
   if (status == IMK_OK)
-    status = imk_limits_check_one (
-        "camera", camera, 0, config->n_cameras - 1, error);
+    status =
+        imk_limits_check_one ("camera", camera, 0, config.n_cameras - 1, error);
   if (status == IMK_OK)
     status = imk_limits_check_one ("The number of samples of the fringe",
-        config->width, 64, IMK_OCTBSCAN_MAX_WIDTH, error);
+        config.width, 64, IMK_OCTBSCAN_MAX_WIDTH, error);
   if (status == IMK_OK)
-    status = imk_image_check (in, "input", config->type, 1, config->width,
-        config->height, false, error);
+    status = imk_image_check (
+        in, "input", config.type, 1, config.width, config.height, false, error);
   if (status != IMK_OK)
     return status;
-  found.width = config->width;
-  status = look (config, in, first_camera, camera, &found, error);
+  found.width = config.width;
+  status = look (&config, in, first_camera, camera, &found, error);
   if (status == IMK_OK)
     *fringe = found;
   else

@@ -8,7 +8,6 @@
 
 #include "octbscan/mirror/mirror-polynomial.h"
 #include "core/limits.h"
-#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-config.h"
 #include "octbscan/octbscan-grid.h"
 
@@ -535,25 +534,22 @@ imk_octbscan_solve_mirrors (const ImkOctbscanConfig *given, uint32_t camera,
     const ImkOctbscanFringe *fringes, uint32_t n, ImkOctbscanMirrorFit fit,
     ImkOctbscanMirrors *found, ImkError *error)
 {
-  ImkOctbscanConfig own, alone;
-  const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
+  ImkOctbscanConfig config, alone;
   Solver s = {.config = &alone, .fit = fit, .camera = camera, .n_curves = n};
   ImkOctbscanMirrors result = {0};
-  ImkStatus status =
-      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status = imk_octbscan_take_config (given, &config, error);
   double *at;
 
   if (status == IMK_OK)
-    status = check_fringes (config, camera, fringes, n, fit, error);
+    status = check_fringes (&config, camera, fringes, n, fit, error);
   if (status != IMK_OK)
     return status;
-  alone = *config;
-  alone.cameras = &config->cameras[camera];
+  alone = config;
+  alone.cameras += camera;
   alone.n_cameras = 1;
-  alone.upsample = config->width;
+  alone.upsample = config.width;
   alone.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
-  s.n = config->width;
+  s.n = config.width;
   s.memory = malloc ((4 + 3 * (size_t) n) * s.n * sizeof (double));
   if (!s.memory)
     return no_memory (error);
@@ -563,7 +559,7 @@ imk_octbscan_solve_mirrors (const ImkOctbscanConfig *given, uint32_t camera,
   at = s.work + 2 * (size_t) s.n;
   for (uint32_t j = 0; j < n; j++, at += 3 * (size_t) s.n)
     s.curves[j] = (Curve){at, at + s.n, at + 2 * (size_t) s.n};
-  status = solve (&s, config, fringes, &result, error);
+  status = solve (&s, &config, fringes, &result, error);
   free (s.memory);
   if (status == IMK_OK)
     *found = result;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/limits.h"
+#include "core/sample.h"
 
 enum { PASSES = 2, LEAST_SAMPLES = 4 };
 
@@ -70,26 +72,21 @@ check_window (const ImkOctbscanSweepConfig *c, ImkError *error)
 static ImkStatus
 check_config (const ImkOctbscanSweepConfig *c, ImkError *error)
 {
-  if (c->width < 2 || c->width > IMK_OCTBSCAN_MAX_WIDTH || c->height < 1 ||
-      c->height > IMK_OCTBSCAN_MAX_HEIGHT)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "%u records of %u samples cannot be corrected; there can be 1 to %u "
-        "records of 2 to %u samples.",
-        c->height, c->width, IMK_OCTBSCAN_MAX_HEIGHT, IMK_OCTBSCAN_MAX_WIDTH);
-  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16 &&
-      c->type != IMK_TYPE_I16 && c->type != IMK_TYPE_F32)
+  const ImkLimits limits[] = {
+      {"The number of samples a record", c->width, 2, IMK_OCTBSCAN_MAX_WIDTH},
+      {"The number of records a B-scan", c->height, 1, IMK_OCTBSCAN_MAX_HEIGHT},
+      {"cameras", c->n_cameras, 1, IMK_OCTBSCAN_MAX_CAMERAS},
+      {"sweeps", c->sweeps, 0, IMK_OCTBSCAN_SWEEPS_ALTERNATING_BACK},
+      {NULL},
+  };
+  ImkStatus status = imk_limits_check (limits, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (c->type > IMK_TYPE_F32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Samples of type %s cannot be corrected; convert them to i16 or f32.",
         imk_type_name (c->type));
-  if (c->n_cameras < 1 || c->n_cameras > IMK_OCTBSCAN_MAX_CAMERAS)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "cameras is %u; there can be 1 to %u.", c->n_cameras,
-        IMK_OCTBSCAN_MAX_CAMERAS);
-  if ((uint32_t) c->sweeps > IMK_OCTBSCAN_SWEEPS_ALTERNATING_BACK)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "sweeps is %u, which is none of forward, alternating and "
-        "alternating-back.",
-        (unsigned) c->sweeps);
   return c->jitter_reach > 0 ? check_window (c, error) : IMK_OK;
 }
 
@@ -104,25 +101,6 @@ imk_octbscan_sweep_check (const ImkOctbscanSweepConfig *given, ImkError *error)
 
 /* ------------------------------------------------------------------------
  * Samples. */
-
-/* Returns: whether all of them are finite */
-static bool
-load (const ImkOctbscanSweepConfig *c, const void *samples, uint32_t first,
-    uint32_t n, double *to)
-{
-  bool ok = true;
-
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = first + i;
-
-    to[i] = c->type == IMK_TYPE_U8    ? ((const uint8_t *) samples)[at]
-            : c->type == IMK_TYPE_U16 ? ((const uint16_t *) samples)[at]
-            : c->type == IMK_TYPE_I16 ? ((const int16_t *) samples)[at]
-                                      : ((const float *) samples)[at];
-    ok = ok && isfinite (to[i]);
-  }
-  return ok;
-}
 
 static void
 reverse (uint8_t *samples, uint32_t n, size_t size)
@@ -172,15 +150,20 @@ camera_at (const ImkOctbscanSweep *self, uint64_t line, uint32_t r)
 }
 
 /* Samples of a record, from jitter_reach + 1 before the window to as many
- * behind it */
+ * behind it. Returns: whether all of them are finite */
 static bool
 load_record (ImkOctbscanSweep *self, const ImkImage *records, uint32_t r)
 {
   const ImkOctbscanSweepConfig *c = &self->config;
   uint32_t margin = c->jitter_reach + 1;
+  bool ok = true;
 
-  return load (c, record_at (records, r), c->jitter_first - margin,
-      c->jitter_samples + 2 * margin, self->record);
+  for (uint32_t i = 0; i < c->jitter_samples + 2 * margin; i++) {
+    self->record[i] =
+        imk_sample_get (records, c->jitter_first - margin + i, r, 0);
+    ok = ok && isfinite (self->record[i]);
+  }
+  return ok;
 }
 
 /* The mean of each camera's records as they are shifted so far, without the

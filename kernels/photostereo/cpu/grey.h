@@ -182,22 +182,15 @@ fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)
   const ImkPhotostereoPlan *p = &c->cpu->plan;
   const float *x = c->scratch->pixel_x, *y = c->scratch->pixel_y;
   const float *z = c->scratch->pixel_z;
+  const bool is_square = p->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE;
 
-  if (p->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE)
+  if (is_square || p->model == IMK_PHOTOSTEREO_MODEL_UNIT)
     for (uint32_t i = 0; i < CHUNK; i++) {
       float vx = lamp->x - x[i], vy = lamp->y - y[i];
       float vz = lamp->z - z[i];
       float r2 = vx * vx + (vy * vy + vz * vz);
 
-      to[i] = lamp->scale / (r2 * sqrtf (r2));
-    }
-  else if (p->model == IMK_PHOTOSTEREO_MODEL_UNIT)
-    for (uint32_t i = 0; i < CHUNK; i++) {
-      float vx = lamp->x - x[i], vy = lamp->y - y[i];
-      float vz = lamp->z - z[i];
-      float r2 = vx * vx + (vy * vy + vz * vz);
-
-      to[i] = lamp->scale / sqrtf (r2);
+      to[i] = lamp->scale / (is_square ? r2 * sqrtf (r2) : sqrtf (r2));
     }
   else
     for (uint32_t i = 0; i < CHUNK; i++)

@@ -34,7 +34,7 @@ predict (const Solution *s, const Sample *l)
 /* Returns: the mean square residual over the lights of the last sums that are
  * darker than predicted */
 INLINE Reals
-mean_square_in (const Group *g, const Scene scene)
+mean_square (const Group *g, const Scene scene)
 {
   const Reals zero = broadcast (0), one = broadcast (1);
   Reals rr = zero, n;
@@ -53,16 +53,6 @@ mean_square_in (const Group *g, const Scene scene)
   }
   n = __builtin_convertvector(count, Reals);
   return rr / select_lanes (n > one, n, one);
-}
-
-static Reals
-mean_square (const Group *g)
-{
-  Scene scene = scene_of (g->chunk);
-
-  return scene == SCENE_ROOM   ? mean_square_in (g, SCENE_ROOM)
-         : scene == SCENE_NEAR ? mean_square_in (g, SCENE_NEAR)
-                               : mean_square_in (g, SCENE_UNIFORM);
 }
 
 /* What a light has to exceed in the first solution (lo): @part of the third
@@ -110,7 +100,8 @@ first_test (const Group *g, const ImkPhotostereoParams *p)
 }
 
 INLINE Test
-next_test (const Group *g, const ImkPhotostereoParams *p, uint32_t round)
+next_test (const Group *g, const ImkPhotostereoParams *p, const Scene scene,
+    uint32_t round)
 {
   const Solution *s = &g->solution;
   Test t = {.x = s->x, .y = s->y, .z = s->z, .constant = g->constant};
@@ -120,7 +111,8 @@ next_test (const Group *g, const ImkPhotostereoParams *p, uint32_t round)
   t.hi = p->t_max * unit;
   t.limit = p->t_res * unit;
   if (p->adaptive) {
-    Reals rms = IMK_PHOTOSTEREO_RESIDUAL_FACTOR * square_root (mean_square (g));
+    Reals rms =
+        IMK_PHOTOSTEREO_RESIDUAL_FACTOR * square_root (mean_square (g, scene));
 
     t.limit = select_lanes (rms > t.limit, rms, t.limit);
   }
@@ -150,15 +142,14 @@ is_same (const Solution *a, const Solution *b, Solver solver)
   return (a->x == b->x) & (a->y == b->y) & (a->z == b->z);
 }
 
-static void
-solve_rounds (Group *g, Masks wanted)
+INLINE void
+solve_rounds (Group *g, Masks wanted, const Solver solver, const Scene scene)
 {
   const Chunk *c = g->chunk;
   const ImkPhotostereoParams *p = &c->cpu->params;
-  const Solver solver = solver_of (p);
   float min_lights =
       (float) (p->min_lights < c->n_lights ? p->min_lights : c->n_lights);
-  const bool constant = c->cpu->plan.constant;
+  const bool constant = scene == SCENE_ROOM;
   const float fewest = constant ? 4 : 3;
   Reals round = {0};
   Moments moments;
@@ -170,7 +161,7 @@ solve_rounds (Group *g, Masks wanted)
   if (constant)
     find_middle (g);
   g->test = first_test (g, p);
-  sums = sweep_lights (g, &g->test, solver, round, &moments);
+  sums = sweep (g, &g->test, solver, scene, round, &moments);
   g->solution = solve_sums (&sums);
   g->constant = constant ? constant_of (g, &g->solution, &moments) : round;
   g->n = sums.n;
@@ -180,12 +171,12 @@ solve_rounds (Group *g, Masks wanted)
   active =
       p->robust == IMK_PHOTOSTEREO_ROBUST_NONE ? g->valid ^ g->valid : g->valid;
   for (uint32_t i = 1; i < p->max_iterations && any_lane (active); i++) {
-    Test test = next_test (g, p, i);
+    Test test = next_test (g, p, scene, i);
     Solution s;
     Masks good, same;
 
     round += 1;
-    sums = sweep_lights (g, &test, solver, round, &moments);
+    sums = sweep (g, &test, solver, scene, round, &moments);
     s = solve_sums (&sums);
     good = active & is_good (&s, sums.n, min_lights, p->min_condition);
     same = is_same (&g->solution, &s, solver);
@@ -208,11 +199,10 @@ solve_rounds (Group *g, Masks wanted)
 
 /* @constants: of the planes, with light of the room */
 INLINE void
-measure_in (const Group *g, const Scene scene, Reals *albedo, Reals *constants,
-    Reals *residual)
+measure (const Group *g, const Solver solver, const Scene scene, Reals *albedo,
+    Reals *constants, Reals *residual)
 {
   const Chunk *c = g->chunk;
-  const Solver solver = solver_of (&c->cpu->params);
   const uint32_t n_planes = c->cpu->plan.n_planes;
   Reals ss = {0}, rr = {0}, su = {0}, uu = {0};
 
@@ -257,21 +247,6 @@ measure_in (const Group *g, const Scene scene, Reals *albedo, Reals *constants,
     constants[j] = c->has_colours ? (u * ss - a * su) / det : g->constant;
   }
   *residual = rr / g->n; /* the mean square */
-}
-
-static void
-measure (const Group *g, Reals *albedo, Reals *constants, Reals *residual)
-{
-  switch (scene_of (g->chunk)) {
-  case SCENE_ROOM:
-    measure_in (g, SCENE_ROOM, albedo, constants, residual);
-    break;
-  case SCENE_NEAR:
-    measure_in (g, SCENE_NEAR, albedo, constants, residual);
-    break;
-  default:
-    measure_in (g, SCENE_UNIFORM, albedo, constants, residual);
-  }
 }
 
 /* Into the results of the chunk, pixels from @at on. */
@@ -367,15 +342,14 @@ fill_chunk (const Chunk *c)
       scratch->dropped[i] = INFINITY;
 }
 
-static void
-solve_chunk (const Chunk *c)
+INLINE void
+solve_chunk (const Chunk *c, const Solver solver, const Scene scene)
 {
-  fill_chunk (c);
   for (uint32_t i = 0; i < c->n; i += LANES) {
     Group g;
     Reals albedo[IMK_PHOTOSTEREO_MAX_PLANES], residual = {0};
     Reals constants[IMK_PHOTOSTEREO_MAX_PLANES];
-    Masks wanted;
+    Masks wanted = {0};
 
     for (uint32_t j = 0; j < LANES; j++)
       wanted[j] = -is_wanted (c, c->x + i + j);
@@ -388,26 +362,50 @@ solve_chunk (const Chunk *c)
     g.pixel_x = load (c->scratch->pixel_x + i);
     g.pixel_y = load (c->scratch->pixel_y + i);
     g.pixel_z = load (c->scratch->pixel_z + i);
-    solve_rounds (&g, wanted);
+    solve_rounds (&g, wanted, solver, scene);
     if (!any_lane (g.valid)) {
       store_nothing (c, i);
       continue;
     }
     if (c->measures)
-      measure (&g, albedo, constants, &residual);
+      measure (&g, solver, scene, albedo, constants, &residual);
     store_group (&g, albedo, constants, residual);
   }
-  imk_photostereo_store_chunk (c);
+}
+
+INLINE void
+solve_scene (const Chunk *c, const Scene scene)
+{
+  switch (solver_of (&c->cpu->params)) {
+  case SOLVER_ALL:
+    solve_chunk (c, SOLVER_ALL, scene);
+    break;
+  case SOLVER_READMIT:
+    solve_chunk (c, SOLVER_READMIT, scene);
+    break;
+  case SOLVER_DROP:
+    solve_chunk (c, SOLVER_DROP, scene);
+    break;
+  case SOLVER_HUBER:
+    solve_chunk (c, SOLVER_HUBER, scene);
+  }
 }
 
 static void
 solve_row (Chunk *c)
 {
-  const uint32_t width = c->cpu->plan.width;
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
 
-  for (c->x = 0; c->x < width; c->x += CHUNK) {
-    c->n = width - c->x < CHUNK ? width - c->x : CHUNK;
-    solve_chunk (c);
+  for (c->x = 0; c->x < p->width; c->x += CHUNK) {
+    c->n = p->width - c->x < CHUNK ? p->width - c->x : CHUNK;
+    fill_chunk (c);
+    if (p->constant)
+      solve_scene (c, SCENE_ROOM);
+    else if (c->cpu->uniform)
+      solve_scene (c, SCENE_UNIFORM);
+    else
+      solve_scene (c, SCENE_NEAR);
+    imk_photostereo_store_chunk (c);
   }
 }
 

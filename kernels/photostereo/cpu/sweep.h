@@ -51,21 +51,13 @@ typedef struct Moments {
   Reals x, y, z, grey, unit; /* sums of w unit times these */
 } Moments;
 
-/* What the light vectors and unknowns are like; known to the compiler where
- * there is a loop over lights. */
+/* What the light vectors and unknowns are like. It and the solver are known to
+ * the compiler from the rounds on. */
 typedef enum Scene {
   SCENE_UNIFORM, /* one vector a light */
   SCENE_NEAR,    /* one for each pixel, too */
   SCENE_ROOM,    /* likewise, and light of the room */
 } Scene;
-
-static Scene
-scene_of (const Chunk *c)
-{
-  return c->cpu->plan.constant ? SCENE_ROOM
-         : c->cpu->uniform     ? SCENE_UNIFORM
-                               : SCENE_NEAR;
-}
 
 INLINE Sample
 sample_of (const Group *g, uint32_t i, const Scene scene)
@@ -102,15 +94,9 @@ typedef enum Solver {
 static Solver
 solver_of (const ImkPhotostereoParams *p)
 {
-  switch (p->robust) {
-  case IMK_PHOTOSTEREO_ROBUST_NONE:
-    return SOLVER_ALL;
-  case IMK_PHOTOSTEREO_ROBUST_HUBER:
-    return SOLVER_HUBER;
-  case IMK_PHOTOSTEREO_ROBUST_THRESHOLDS:
-    break;
-  }
-  return p->readmit ? SOLVER_READMIT : SOLVER_DROP;
+  if (p->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS)
+    return p->readmit ? SOLVER_READMIT : SOLVER_DROP;
+  return p->robust == IMK_PHOTOSTEREO_ROBUST_HUBER ? SOLVER_HUBER : SOLVER_ALL;
 }
 
 /* ------------------------------------------------------------------------
@@ -248,15 +234,7 @@ sweep (const Group *g, const Test *t, const Solver solver, const Scene scene,
       wy = keep (y, used);
       wz = keep (z, used);
     }
-    s.xx += wx * x;
-    s.xy += wx * y;
-    s.xz += wx * z;
-    s.yy += wy * y;
-    s.yz += wy * z;
-    s.zz += wz * z;
-    s.x += wx * l.grey;
-    s.y += wy * l.grey;
-    s.z += wz * l.grey;
+    add_light (&s, wx, wy, wz, x, y, z, l.grey);
     if (scene == SCENE_ROOM) {
       Reals wu = weight * l.unit;
 
@@ -280,32 +258,4 @@ sweep (const Group *g, const Test *t, const Solver solver, const Scene scene,
     eliminate_constant (&s, &m);
   *moments = m;
   return s;
-}
-
-INLINE Sums
-sweep_scene (
-    const Group *g, const Test *t, const Solver solver, Reals round, Moments *m)
-{
-  Scene scene = scene_of (g->chunk);
-
-  return scene == SCENE_ROOM   ? sweep (g, t, solver, SCENE_ROOM, round, m)
-         : scene == SCENE_NEAR ? sweep (g, t, solver, SCENE_NEAR, round, m)
-                               : sweep (g, t, solver, SCENE_UNIFORM, round, m);
-}
-
-static Sums
-sweep_lights (
-    const Group *g, const Test *t, Solver solver, Reals round, Moments *m)
-{
-  switch (solver) {
-  case SOLVER_ALL:
-    return sweep_scene (g, t, SOLVER_ALL, round, m);
-  case SOLVER_HUBER:
-    return sweep_scene (g, t, SOLVER_HUBER, round, m);
-  case SOLVER_READMIT:
-    return sweep_scene (g, t, SOLVER_READMIT, round, m);
-  case SOLVER_DROP:
-    break;
-  }
-  return sweep_scene (g, t, SOLVER_DROP, round, m);
 }

@@ -114,15 +114,11 @@ enum Solver { READMIT, DROP, HUBER };
 static Solver
 solver_of (const ImkPhotostereoParams &p)
 {
-  switch (p.robust) {
-  case IMK_PHOTOSTEREO_ROBUST_NONE:
-    return READMIT; /* of one round */
-  case IMK_PHOTOSTEREO_ROBUST_HUBER:
+  if (p.robust == IMK_PHOTOSTEREO_ROBUST_HUBER)
     return HUBER;
-  case IMK_PHOTOSTEREO_ROBUST_THRESHOLDS:
-    break;
-  }
-  return p.readmit ? READMIT : DROP;
+  return p.robust == IMK_PHOTOSTEREO_ROBUST_NONE || p.readmit
+             ? READMIT /* without thresholds of one round */
+             : DROP;
 }
 
 /* The light vector of one lamp at a pixel. */

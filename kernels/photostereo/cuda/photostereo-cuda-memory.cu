@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "photostereo/cuda/photostereo-cuda-memory.cuh"
 
@@ -469,17 +470,12 @@ imk_photostereo_cuda_destroy (void *state)
 
   if (!cuda)
     return;
-  cudaFree (
-      cuda->arguments.samples); /* blocks until kernels that use it are done */
-  cudaFree (cuda->arguments.sums);
-  cudaFree (cuda->arguments.rows);
-  cudaFree (cuda->slots);
-  cudaFree (cuda->floats);
-  cudaFree (cuda->tables);
-  cudaFree (cuda->scratch);
-  cudaFree (cuda->lights);
-  cudaFree (cuda->lit);
-  cudaFree (cuda->probes);
+  /* the first waits for kernels that use it */
+  for (void *memory :
+      std::initializer_list<void *>{cuda->arguments.samples,
+          cuda->arguments.sums, cuda->arguments.rows, cuda->slots, cuda->floats,
+          cuda->tables, cuda->scratch, cuda->lights, cuda->lit, cuda->probes})
+    cudaFree (memory);
   cudaFreeHost (cuda->host_rows);
   for (uint32_t i = 0; cuda->put_done && i < cuda->n_slots; i++)
     if (cuda->put_done[i])
@@ -489,11 +485,8 @@ imk_photostereo_cuda_destroy (void *state)
       cudaEventDestroy (event);
   if (cuda->work)
     cudaStreamDestroy (cuda->work);
-  free (cuda->slot_light);
-  free (cuda->slot_put);
-  free (cuda->put_done);
-  free (cuda->waiting);
-  free (cuda->frames);
-  free (cuda->host_lit);
-  free (cuda);
+  for (void *memory :
+      std::initializer_list<void *>{cuda->slot_light, cuda->slot_put,
+          cuda->put_done, cuda->waiting, cuda->frames, cuda->host_lit, cuda})
+    free (memory);
 }

@@ -294,26 +294,13 @@ lit_size (const ImkPhotostereoPlan *p)
   return imk_div_up (p->n_lights, n) * n * sizeof (Lit);
 }
 
-static bool
-is_fast_robust (ImkPhotostereoRobust robust)
-{
-  switch (robust) {
-  case IMK_PHOTOSTEREO_ROBUST_NONE:
-  case IMK_PHOTOSTEREO_ROBUST_THRESHOLDS:
-    return true;
-  case IMK_PHOTOSTEREO_ROBUST_HUBER:
-    break;
-  }
-  return false;
-}
-
 bool
 imk_photostereo_cuda_is_fast (
     const ImkPhotostereoPlan *p, const ImkPhotostereoParams *params)
 {
   return p->n_planes == 1 && !p->table && !p->dark && !p->white &&
          p->led_lobe == 0 && sizeof (Segment) + lit_size (p) <= SHARED &&
-         is_fast_robust (params->robust) && !params->adaptive;
+         params->robust != IMK_PHOTOSTEREO_ROBUST_HUBER && !params->adaptive;
 }
 
 struct Kernels {
