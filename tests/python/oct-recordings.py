@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import zipfile
 
 import numpy as np
 
@@ -168,8 +169,9 @@ class BadFiles(Files):
             make(self.path("a.oct"))
             self.refuse(self.path("a.oct"), words)
             os.rmdir(self.path("a.oct")) if os.path.isdir(self.path("a.oct")) else os.remove(self.path("a.oct"))
-        np.savez(self.path("a.oct.npz"), spectra)
-        self.refuse(self.path("a.oct.npz"), "is a ZIP without Header.xml")
+        with zipfile.ZipFile(self.path("a.oct"), "w") as file:
+            file.writestr("readme.txt", "spectra")
+        self.refuse(self.path("a.oct"), "is a ZIP without Header.xml")
 
     def test_settings(self):
         spectra = noise(4, 3, 64)
