@@ -373,6 +373,7 @@ typedef struct {
   gboolean is_closed, is_calibrating;
   gboolean is_held;  /* the mirror stays as it is */
   gboolean has_poke; /* of a calibration */
+  gboolean is_after_gap;
   guint64 number, missing;
 } Frame;
 
@@ -627,8 +628,9 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
   if (f->is_calibrating && can_begin)
     status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
   if (f->is_calibrating && can_begin && status == IMK_OK)
-    f->has_poke = gst_sh_reconstruct_calibration_step (self->calibration, s,
-        &f->slopes, self->n_cells, self->n_commands, self->commands);
+    f->has_poke =
+        gst_sh_reconstruct_calibration_step (self->calibration, s, &f->slopes,
+            f->is_after_gap, self->n_cells, self->n_commands, self->commands);
   f->is_held = (s->freeze && !self->is_resting) ||
                (f->report.is_dark && s->dark == IMK_SHRECONSTRUCT_DARK_HOLD);
   return status;
@@ -704,7 +706,9 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   ImkError error;
 
   gst_sh_reconstruct_realtime_follow (self->realtime, s);
+  f.is_after_gap = !self->numbering.has_last || GST_BUFFER_IS_DISCONT (buffer);
   f.number = gst_imaging_numbering_next (&self->numbering, buffer, &f.missing);
+  f.is_after_gap |= f.missing > 0;
   if (f.missing)
     gst_imaging_stats_add_missing (
         gst_imaging_engine_stats (self->base.engine), f.missing);

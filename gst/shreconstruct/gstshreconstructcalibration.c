@@ -21,6 +21,7 @@ struct _GstShReconstructCalibration {
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
   gdouble running_poke;
+  gfloat *running_flat; /* [running_commands]: about which it pokes */
 };
 
 GstShReconstructCalibration *
@@ -37,6 +38,7 @@ void
 gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self)
 {
   imk_shcalibration_free (self->kernel);
+  g_free (self->running_flat);
   g_mutex_clear (&self->lock);
   g_free (self->location);
   g_free (self->interaction);
@@ -48,6 +50,12 @@ gboolean
 gst_sh_reconstruct_calibration_is_on (GstShReconstructCalibration *self)
 {
   return g_atomic_int_get (&self->is_wanted);
+}
+
+gboolean
+gst_sh_reconstruct_calibration_has_begun (GstShReconstructCalibration *self)
+{
+  return self->kernel != NULL;
 }
 
 /* --- files ---------------------------------------------------------------- */
@@ -166,6 +174,7 @@ static void
 end (GstShReconstructCalibration *self)
 {
   g_clear_pointer (&self->kernel, imk_shcalibration_free);
+  g_clear_pointer (&self->running_flat, g_free);
   g_atomic_int_set (&self->is_wanted, FALSE);
 }
 
@@ -216,7 +225,7 @@ check_pokes (const GstShReconstructSettings *s, gdouble poke,
 
 static ImkStatus
 begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
-    guint n_cells, guint n_commands, ImkError *error)
+    guint n_cells, guint n_commands, const gfloat *flat, ImkError *error)
 {
   g_autofree guint8 *dead = g_new0 (guint8, n_commands);
   ImkShcalibrationConfig c;
@@ -231,6 +240,7 @@ begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
   c.n_repeats = s->calibration_repeats;
   c.n_frames = s->calibration_frames;
   c.dead = dead;
+  self->running_flat = g_memdup2 (flat, n_commands * sizeof (*flat));
   return imk_shcalibration_new (&c, &self->kernel, error);
 }
 
@@ -293,12 +303,13 @@ finish (GstShReconstructCalibration *self)
 gboolean
 gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     const GstShReconstructSettings *s, const GstShReconstructSlopes *slopes,
-    guint n_cells, guint n_commands, gfloat *commands)
+    gboolean is_after_gap, guint n_cells, guint n_commands, gfloat *commands)
 {
   g_autofree gfloat *pokes = g_new (gfloat, n_commands);
   ImkError error;
 
-  if (!self->kernel && begin (self, s, n_cells, n_commands, &error) != IMK_OK) {
+  if (!self->kernel &&
+      begin (self, s, n_cells, n_commands, commands, &error) != IMK_OK) {
     fail (self, error.message);
     return FALSE;
   }
@@ -312,6 +323,15 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     fail (self, error.message);
     return FALSE;
   }
+  if (memcmp (self->running_flat, commands, n_commands * sizeof (*commands)) !=
+      0) {
+    fail (self, "The reference commands changed during the calibration. Emit "
+                "calibrate again, and leave reference-location as it is "
+                "meanwhile.");
+    return FALSE;
+  }
+  if (is_after_gap)
+    imk_shcalibration_interrupt (self->kernel);
   switch (imk_shcalibration_process (
       self->kernel, slopes->slopes, slopes->flags, pokes)) {
   case IMK_SHCALIBRATION_RUNNING:
@@ -325,6 +345,11 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     fail (self, "The slopes do not follow the pokes. Check that the commands "
                 "reach the mirror and its light the sensor, or set a larger "
                 "calibration-poke.");
+    return FALSE;
+  case IMK_SHCALIBRATION_GAPS:
+    fail (self, "Frames are missing so often that no poke could be measured "
+                "for 1000 frames. Lower the frame rate, or find what loses "
+                "them: stats counts frames-missing.");
     return FALSE;
   }
   return FALSE;

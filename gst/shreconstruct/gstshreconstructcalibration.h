@@ -31,12 +31,17 @@ gboolean gst_sh_reconstruct_calibration_save (
 gboolean gst_sh_reconstruct_calibration_is_on (
     GstShReconstructCalibration *self);
 
-/* @commands: (inout): those of a flat mirror; pokes are added
+/* Is the mirror poked already? */
+gboolean gst_sh_reconstruct_calibration_has_begun (
+    GstShReconstructCalibration *self);
+
+/* @is_after_gap: frames may be missing before this one
+ * @commands: (inout): those of a flat mirror; pokes are added
  * Returns: FALSE when it has ended, and a message has been posted */
 gboolean gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     const GstShReconstructSettings *settings,
-    const GstShReconstructSlopes *slopes, guint n_cells, guint n_commands,
-    gfloat *commands);
+    const GstShReconstructSlopes *slopes, gboolean is_after_gap, guint n_cells,
+    guint n_commands, gfloat *commands);
 
 /* Ends one that is running: nothing is written. */
 void gst_sh_reconstruct_calibration_fail (

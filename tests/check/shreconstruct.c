@@ -770,6 +770,61 @@ CHECK_TEST (test_no_half_of_a_calibration_is_written)
   g_rmdir (path);
 }
 
+/* A frame is missing, or the next one is marked: the mirror stays as it was.
+ * Frames see the commands of two frames before. */
+CHECK_LOOP_TEST (test_a_gap_spoils_no_calibration, 2)
+{
+  const gfloat expected[] = {2, 0, 6, 0, 0, -1, 0, -1};
+  g_autoptr (CheckHarness) h = harness_new ("calibration-poke=0.5", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *path = check_path_of ("after-gap.npy");
+  g_autoptr (GstImagingNdArray) array = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  gfloat commands[N_COMMANDS] = {0}, seen[N_COMMANDS] = {0};
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  for (guint t = 0; t < 400; t++) {
+    const gfloat x = 2 * seen[0], y = -seen[1];
+    const gfloat slopes[] = {x, 3 * x, y, y};
+    GstBuffer *in = gst_buffer_new_memdup (slopes, sizeof (slopes));
+    g_autoptr (GstBuffer) out = NULL;
+
+    memcpy (seen, commands, sizeof (seen));
+    if (t == 285)
+      continue;
+    GST_BUFFER_OFFSET (in) = __i__ == 0 || t < 285 ? t : t - 1;
+    if (__i__ == 1 && t == 286)
+      GST_BUFFER_FLAG_SET (in, GST_BUFFER_FLAG_DISCONT);
+    check_push (h, in, GST_FLOW_OK);
+    out = check_pull (h);
+    gst_buffer_extract (out, 0, commands, sizeof (commands));
+  }
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "done");
+  array = gst_imaging_nd_array_load (path, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+    fail_unless (ABS (((const gfloat *) array->data)[i] - expected[i]) < 1e-4,
+        "element %u is %g", i, (gdouble) ((const gfloat *) array->data)[i]);
+}
+
+CHECK_TEST (test_a_calibration_has_one_reference)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *flat = check_path_of ("flat.npy");
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  step (h, 0);
+  g_object_set (h->element, "reference-location", flat, NULL);
+  step (h, 0);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), "reference") != NULL);
+}
+
 CHECK_TEST (test_pokes_stay_within_the_limits_of_a_mirror)
 {
   g_autofree gchar *settings =

@@ -17,6 +17,7 @@ typedef struct Bench {
   float past[MOST][N_COMMANDS]; /* the newest first */
   double impulse[MOST];         /* lag 1, 2, ... */
   double noise, aberration, drift;
+  double lost; /* share of frames before which one or two are missing */
   uint64_t seed;
 } Bench;
 
@@ -58,6 +59,29 @@ see (Bench *b, float *slopes)
   }
 }
 
+/* @pokes: (nullable): those before stay */
+static void
+send (Bench *b, const float *pokes)
+{
+  memmove (b->past[1], b->past[0], sizeof (b->past) - sizeof (b->past[0]));
+  if (pokes)
+    memcpy (b->past[0], pokes, sizeof (b->past[0]));
+}
+
+/* Returns: whether frames were lost */
+static bool
+lose (Bench *b)
+{
+  const double chance = fabs (draw (b));
+  const bool is_lost = chance < b->lost * 1.25;
+
+  if (is_lost)
+    send (b, NULL);
+  if (chance < b->lost * 0.6)
+    send (b, NULL);
+  return is_lost;
+}
+
 typedef struct Result {
   float interaction[N_SLOPES * N_COMMANDS], noise[N_SLOPES * N_COMMANDS];
   ImkShcalibrationReport report;
@@ -79,12 +103,13 @@ calibrate_with (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags,
     float slopes[N_SLOPES], pokes[N_COMMANDS];
     uint8_t now[N_CELLS];
 
+    if (b->lost > 0 && lose (b))
+      imk_shcalibration_interrupt (self);
     see (b, slopes);
     for (int i = 0; i < N_CELLS; i++)
       now[i] = (flags && flags[i]) || fabs (draw (b)) < dropouts * 1.25;
     result.state = imk_shcalibration_process (self, slopes, now, pokes);
-    memmove (b->past[1], b->past[0], sizeof (b->past) - sizeof (b->past[0]));
-    memcpy (b->past[0], pokes, sizeof (pokes));
+    send (b, pokes);
     for (int k = 0; k < N_COMMANDS; k++)
       test_check (fabsf (pokes[k]) <= (float) c->poke, "a poke of %g",
           (double) pokes[k]);
@@ -305,6 +330,43 @@ TEST (test_cells_that_are_lost_are_told, "cells that are lost are told")
         "method %d: %u of %u unseen cells are lost", method, r.report.n_lost,
         r.report.n_unseen);
   }
+}
+
+/* Without noise: a frame that sees two pokes has no part in what is found. */
+TEST (test_lost_frames_spoil_nothing, "lost frames spoil nothing")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (int d = 0; d < 3; d++)
+      for (uint32_t n_frames = 1; n_frames <= 3; n_frames += 2) {
+        ImkShcalibrationConfig c = config_of (method);
+        Bench b;
+        Result r;
+
+        c.n_repeats = 2;
+        c.n_frames = n_frames;
+        bench_init (&b, 0, delays[d].impulse, delays[d].n);
+        b.lost = 0.05;
+        r = calibrate (&b, &c, NULL);
+        test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+        test_check (fabs (r.report.latency - delays[d].latency) < 1e-6,
+            "delay %d is %g", d, r.report.latency);
+        for (int i = 0; i < N_SLOPES * N_COMMANDS; i++)
+          test_check (fabsf (r.interaction[i] - b.truth[i]) < 5e-5f &&
+                          isfinite (r.noise[i]),
+              "method %d, delay %d: element %d is %g and should be %g", method,
+              d, i, (double) r.interaction[i], (double) b.truth[i]);
+      }
+}
+
+TEST (test_too_many_gaps_are_told, "too many gaps are told")
+{
+  ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_PUSH_PULL);
+  Bench b;
+
+  bench_init (&b, 0, whole, 2);
+  b.lost = 10;
+  test_check (calibrate (&b, &c, NULL).state == IMK_SHCALIBRATION_GAPS,
+      "a calibration without a frame between gaps");
 }
 
 TEST (test_a_mirror_that_does_not_answer_is_found,

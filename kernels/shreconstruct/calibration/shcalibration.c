@@ -10,9 +10,10 @@
 
 enum {
   MAX_LAG = IMK_SHCALIBRATION_MAX_LATENCY,
-  PERIOD = 255, /* of the sequence */
-  GROUP = 32,   /* commands with a frequency each */
-  GAPS = 32,    /* frames of a group in which a cell can be invalid */
+  PERIOD = 255,        /* of the sequence */
+  GROUP = 32,          /* commands with a frequency each */
+  GAPS = 32,           /* frames of a group in which a cell can be invalid */
+  MOST_SPOILED = 1000, /* frames, one after the other */
 };
 
 /* A lag counts that has this part of the strongest response. */
@@ -35,14 +36,18 @@ struct ImkShcalibration {
   ImkShcalibrationConfig config;
   uint32_t n_slopes, n_live, *live; /* commands that are poked */
   ImkShcalibrationState state;
-  uint32_t n_frames; /* so far */
-  Spread *spread;    /* [n_live][n_slopes]; HADAMARD: [order], of the patterns,
-                      * and of the commands at the end */
-  uint8_t *valid;    /* [n_cells], of the frame */
-  uint32_t *n_valid; /* [n_cells]: frames */
+  uint32_t n_frames;  /* so far */
+  uint32_t n_unsure;  /* frames to come that see pokes of before a gap */
+  uint32_t n_spoiled; /* such frames since one that is of use */
+  Spread *spread;     /* [n_live][n_slopes]; HADAMARD: [order], of the patterns,
+                       * and of the commands at the end */
+  uint8_t *valid;     /* [n_cells], of the frame */
+  uint32_t *n_valid;  /* [n_cells]: frames */
 
   /* the latency */
   int8_t sequence[PERIOD];
+  bool has_phase[PERIOD]; /* of the sequence: a frame that is of use */
+  uint32_t n_phases;
   int8_t *pattern;                      /* [n_live]: signs */
   double *responses;                    /* [MAX_LAG + 1][n_slopes] */
   double *mean;                         /* [n_slopes] */
@@ -297,14 +302,16 @@ correct_responses (ImkShcalibration *s)
   }
 }
 
-/* Whole periods, so that the sequence is orthogonal to its shifts.
- * Returns: whether it goes on */
+/* A frame for each phase of a period, so that the sequence is orthogonal to its
+ * shifts. Returns: whether it goes on */
 static bool
 follow_sequence (ImkShcalibration *s, const float *slopes, float *pokes)
 {
   uint32_t t = s->n_frames;
 
-  if (t > MAX_LAG)
+  if (t > MAX_LAG && s->n_unsure == 0 && !s->has_phase[t % PERIOD]) {
+    s->has_phase[t % PERIOD] = true;
+    s->n_phases++;
     for (uint32_t i = 0; i < s->n_slopes; i++) {
       double slope = slope_of (s, slopes, i);
 
@@ -313,7 +320,8 @@ follow_sequence (ImkShcalibration *s, const float *slopes, float *pokes)
         s->responses[(size_t) lag * s->n_slopes + i] +=
             s->sequence[(t - lag) % PERIOD] * slope;
     }
-  if (t < MAX_LAG + PERIOD) {
+  }
+  if (s->n_phases < PERIOD) {
     for (uint32_t k = 0; k < s->n_live; k++)
       pokes[s->live[k]] =
           (float) (s->config.poke * s->pattern[k] * s->sequence[t % PERIOD]);
@@ -499,7 +507,7 @@ follow_pairs (ImkShcalibration *s, const float *slopes, float *pokes)
   uint32_t hold = s->config.n_frames + s->last - s->first;
   uint32_t n_pokes = 2 * n_rows (s), sent = s->f / hold;
 
-  if (s->f >= s->last) {
+  if (s->f >= s->last && s->n_unsure == 0) {
     uint32_t seen = s->f - s->last, all = seen / hold;
     uint32_t poke = all % n_pokes, repeat = all / n_pokes;
 
@@ -657,11 +665,17 @@ note_gaps (ImkShcalibration *s, uint32_t t)
     }
 }
 
+static uint32_t
+period_of (const ImkShcalibration *s)
+{
+  return 8 * (s->n_live < GROUP ? s->n_live : GROUP) * s->config.n_frames;
+}
+
 static void
 follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
 {
   uint32_t n_in_group = s->n_live < GROUP ? s->n_live : GROUP;
-  uint32_t period = 8 * n_in_group * s->config.n_frames;
+  uint32_t period = period_of (s);
   uint32_t n_groups = (s->n_live + n_in_group - 1) / n_in_group;
   uint32_t t = s->f % (period + s->last), all = s->f / (period + s->last);
   uint32_t first = all % n_groups * n_in_group;
@@ -674,7 +688,7 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
   for (uint32_t k = 0; k < n; k++)
     pokes[s->live[first + k]] =
         (float) (s->config.poke * sin (two_pi * (k + 1) * t / period));
-  if (t < s->last)
+  if (t < s->last || s->n_unsure > 0)
     return;
   note_gaps (s, t);
   for (uint32_t i = 0; i < s->n_slopes; i++)
@@ -700,6 +714,31 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
 
 /* --- a frame -------------------------------------------------------------- */
 
+/* Pokes are sent once more from the next one that would have been seen. Waves
+ * do not go back to the group before. */
+void
+imk_shcalibration_interrupt (ImkShcalibration *self)
+{
+  uint32_t sent = self->f, unseen = self->last;
+
+  if (self->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
+    sent %= period_of (self) + self->last;
+  if (self->last > 0)
+    unseen -= self->n_unsure; /* after a gap just before */
+  self->f -= sent < unseen ? sent : unseen;
+  self->n_unsure = self->last ? self->last : MAX_LAG;
+}
+
+/* Whether frames are missing so often that none is of use. */
+static void
+count_spoiled (ImkShcalibration *s)
+{
+  s->n_spoiled = s->n_unsure > 0 ? s->n_spoiled + 1 : 0;
+  s->n_unsure -= s->n_unsure > 0;
+  if (s->n_spoiled == MOST_SPOILED && s->state == IMK_SHCALIBRATION_RUNNING)
+    s->state = IMK_SHCALIBRATION_GAPS;
+}
+
 ImkShcalibrationState
 imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
     const uint8_t *flags, float *pokes)
@@ -714,11 +753,8 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
         slopes[i], slopes[n_cells + i], flags ? flags[i] : 0);
   for (uint32_t i = 0; i < n_cells; i++)
     self->n_valid[i] += self->valid[i];
-  if (self->last == 0 && follow_sequence (self, slopes, pokes)) {
-    self->n_frames++;
-    return self->state;
-  }
-  if (self->state == IMK_SHCALIBRATION_RUNNING) {
+  if ((self->last > 0 || !follow_sequence (self, slopes, pokes)) &&
+      self->state == IMK_SHCALIBRATION_RUNNING) {
     if (self->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
       follow_waves (self, slopes, pokes);
     else
@@ -726,6 +762,7 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
     self->f++;
   }
   self->n_frames++;
+  count_spoiled (self);
   return self->state;
 }
 

@@ -69,6 +69,7 @@ typedef enum ImkShcalibrationState {
   IMK_SHCALIBRATION_RUNNING,
   IMK_SHCALIBRATION_DONE,
   IMK_SHCALIBRATION_NO_RESPONSE, /* slopes do not follow the commands */
+  IMK_SHCALIBRATION_GAPS,        /* frames are missing too often */
 } ImkShcalibrationState;
 
 /* Push-pull, poke 0.1, 4 repeats, 1 frame. */
@@ -105,6 +106,12 @@ IMK_API ImkStatus imk_shcalibration_new (const ImkShcalibrationConfig *config,
  * Kane and Andrews 1969, Proc. IEEE 57, 58 (the transform). */
 IMK_API ImkShcalibrationState imk_shcalibration_process (ImkShcalibration *self,
     const float *slopes, const uint8_t *flags, float *pokes);
+
+/* Before a frame: frames are missing between the last one and this one, in
+ * which the mirror had the last pokes. Frames that see pokes of before the gap
+ * have no part in the estimates, and these pokes are sent once more. Without a
+ * frame that is of use in 1000, the state becomes IMK_SHCALIBRATION_GAPS. */
+IMK_API void imk_shcalibration_interrupt (ImkShcalibration *self);
 
 /* Returns: the part that is done, 0 to 1 */
 IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
