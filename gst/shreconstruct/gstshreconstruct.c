@@ -586,7 +586,8 @@ restart_overflowed (GstShReconstruct *self, const Frame *f)
 }
 
 /* Where the loop does not run, or is to begin anew, the mirror goes to the
- * reference commands. Returns: whether it need not, or is there */
+ * reference commands. Returns: whether it need not, or is there; a calibration
+ * that pokes it needs that no more */
 static gboolean
 rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
 {
@@ -601,7 +602,8 @@ rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
     return TRUE;
   if (wants_reset)
     g_atomic_int_set (&self->wants_reset, TRUE);
-  return FALSE;
+  return f->is_calibrating &&
+         gst_sh_reconstruct_calibration_has_begun (self->calibration);
 }
 
 /* The commands in self->commands. */

@@ -808,6 +808,30 @@ CHECK_LOOP_TEST (test_a_gap_spoils_no_calibration, 2)
         "element %u is %g", i, (gdouble) ((const gfloat *) array->data)[i]);
 }
 
+/* A mirror with a slew limit that never acts is poked in each frame, not in
+ * every other. */
+CHECK_TEST (test_a_mirror_with_a_slew_limit_is_calibrated)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  g_autofree gchar *wide = check_path_of ("wide.npy");
+  GstHarness *mirror =
+      gst_harness_new_with_element (h->element, NULL, "mirror_0");
+  gdouble latency = 0;
+  gboolean ok;
+
+  g_object_set (
+      h->element, "mirror-0-location", wide, "mirror-0-slew-limit", 1e6, NULL);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  message = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (message, "state"), "done");
+  gst_structure_get_double (
+      gst_message_get_structure (message), "latency", &latency);
+  fail_unless (ABS (latency - 1) < 1e-6, "latency %g", latency);
+  gst_harness_teardown (mirror);
+}
+
 CHECK_TEST (test_a_calibration_has_one_reference)
 {
   g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
