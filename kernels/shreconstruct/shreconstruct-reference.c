@@ -163,15 +163,22 @@ flat (const ImkShreconstructConfig *c, uint32_t k)
       fmax (c->reference ? c->reference[k] : 0, c->minimum), c->maximum);
 }
 
+/* Returns: the next number on the way from @before to @wanted */
+static double
+toward (const ImkShreconstructConfig *c, double wanted, double before)
+{
+  return fmin (fmax (wanted, before - c->slew), before + c->slew);
+}
+
 /* Returns: @wanted within the limits */
 static double
 limit (
     const ImkShreconstructConfig *c, uint32_t k, double wanted, double before)
 {
-  double near = fmin (fmax (wanted, before - c->slew), before + c->slew);
+  double near = toward (c, wanted, before);
 
   if (c->dead && c->dead[k])
-    return fmin (fmax (flat (c, k), before - c->slew), before + c->slew);
+    return toward (c, flat (c, k), before);
   return fmin (fmax (near, c->minimum), c->maximum);
 }
 
@@ -188,9 +195,10 @@ follow (const ImkShreconstructConfig *c, const double *inverse, uint32_t k,
 }
 
 static double
-command (const ImkShreconstructConfig *c, const double *q, uint32_t k)
+command (const ImkShreconstructConfig *c, const double *reference,
+    const double *q, uint32_t k)
 {
-  double sum = flat (c, k);
+  double sum = reference[k];
 
   if (!c->modes)
     return sum + q[k];
@@ -205,6 +213,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
     double *commands)
 {
   double *s = past->slopes_before, *before = past->commands_before;
+  double *reference = past->reference_before;
   uint32_t *out, n_out;
 
   if (imk_shreconstruct_is_dark (c, count_valid (c, slopes, flags))) {
@@ -213,8 +222,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
       memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
       memset (s, 0, 2 * (size_t) c->n_cells * sizeof (*s));
       for (uint32_t k = 0; k < c->n_commands; k++)
-        before[k] =
-            fmin (fmax (flat (c, k), before[k] - c->slew), before[k] + c->slew);
+        reference[k] = before[k] = toward (c, flat (c, k), before[k]);
     }
     memcpy (commands, before, c->n_commands * sizeof (*commands));
     return;
@@ -228,7 +236,9 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   for (uint32_t m = 0; m < c->n_modes; m++)
     past->q[m] = control (c, past->q, past->u, m);
   for (uint32_t k = 0; k < c->n_commands; k++)
-    commands[k] = command (c, past->q, k);
+    reference[k] = toward (c, flat (c, k), reference[k]);
+  for (uint32_t k = 0; k < c->n_commands; k++)
+    commands[k] = command (c, reference, past->q, k);
   for (uint32_t k = 0; k < c->n_commands; k++) {
     double wanted = commands[k];
 

@@ -6,10 +6,11 @@
 #include "imk/shreconstruct.h"
 
 /* @q, @u: the past, newest first, [MAX_TERMS + 1][n_modes]; @slopes_before
- * [2 n_cells] and @commands_before [n_commands]: of the frame before
+ * [2 n_cells] and @commands_before [n_commands]: of the frame before;
+ * @reference_before [n_commands]: the c0 that these commands are about
  * @inverse: (nullable): pinv (M) [n_modes][n_commands] */
 typedef struct ImkShreconstructPast {
-  double *q, *u, *slopes_before, *commands_before;
+  double *q, *u, *slopes_before, *commands_before, *reference_before;
   const double *inverse;
 } ImkShreconstructPast;
 

@@ -18,11 +18,15 @@ struct ImkShreconstruct {
   void *backend_state;     /* NULL: a device that was left */
   const ImkShreconstructLoops *loops;
   ImkShreconstructConfig config; /* as a backend takes it */
-  float *offsets, *reference;
+  float *offsets;
+  float *wanted;    /* [n_commands]: c0 within the limits */
+  float *reference; /* c0 as the backend takes it, on the way to @wanted */
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
   uint8_t *dead;
   float *modes; /* M, where its pseudo-inverse may be needed later; or NULL */
   float *sent;  /* [n_commands]: the last ones that left */
+  float *c0;    /* [n_commands]: the reference that @sent is about */
+  bool moves;   /* @c0 or @reference is not @wanted yet */
 
   /* the state, in one block: page-locked for a device */
   uint8_t *block;
@@ -266,7 +270,8 @@ take_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
   if (c->offsets)
     memcpy (s->offsets, c->offsets, n_slopes * sizeof (float));
   for (uint32_t k = 0; k < c->n_commands; k++)
-    s->reference[k] = within (c, c->reference ? c->reference[k] : 0);
+    s->wanted[k] = within (c, c->reference ? c->reference[k] : 0);
+  memcpy (s->reference, s->wanted, c->n_commands * sizeof (float));
   if (c->dead)
     memcpy (s->dead, c->dead, c->n_commands);
   fill_terms (s, c);
@@ -348,13 +353,15 @@ make_arrays (
   size_t n_modes = c->n_modes;
 
   s->offsets = calloc (2 * (size_t) c->n_cells, sizeof (float));
+  s->wanted = calloc (c->n_commands, sizeof (float));
   s->reference = calloc (c->n_commands, sizeof (float));
   s->sent = calloc (c->n_commands, sizeof (float));
+  s->c0 = calloc (c->n_commands, sizeof (float));
   s->dead = calloc (c->n_commands, 1);
   s->feedback = calloc (n_modes * TERMS, sizeof (double));
   s->forward = calloc (n_modes * TERMS, sizeof (double));
-  if (!s->offsets || !s->reference || !s->sent || !s->dead || !s->feedback ||
-      !s->forward)
+  if (!s->offsets || !s->wanted || !s->reference || !s->sent || !s->c0 ||
+      !s->dead || !s->feedback || !s->forward)
     return no_memory (error);
   take_controller (s, c);
   return make_state (s, error);
@@ -469,6 +476,59 @@ add_inverse (const ImkShreconstruct *s, float **inverse, ImkError *error)
   return make_inverse (&c, inverse, error);
 }
 
+/* --- the way to another c0 ------------------------------------------------ */
+
+/* Returns: the next number on the way from @before to c0 */
+static float
+toward_reference (const ImkShreconstruct *s, uint32_t k, double before)
+{
+  double slew = s->config.slew;
+
+  return (float) fmin (fmax (s->wanted[k], before - slew), before + slew);
+}
+
+static bool
+differ (const ImkShreconstruct *s, const float *a, const float *b)
+{
+  return memcmp (a, b, s->config.n_commands * sizeof (*a)) != 0;
+}
+
+/* The commands that were sent are about @c0, or where they have no slew limit
+ * about the wanted one. */
+static void
+start_from (ImkShreconstruct *s, const float *c0)
+{
+  for (uint32_t k = 0; k < s->config.n_commands; k++)
+    s->c0[k] =
+        isfinite (s->config.slew) ? within (&s->config, c0[k]) : s->wanted[k];
+  s->moves =
+      differ (s, s->c0, s->wanted) || differ (s, s->reference, s->wanted);
+}
+
+/* Before a frame. c0 moves by the slew limit at most: else the controller would
+ * learn the limited step to it, and the mirror would never be there. */
+static ImkStatus
+move_reference (ImkShreconstruct *s, ImkError *error)
+{
+  if (!s->moves)
+    return IMK_OK;
+  for (uint32_t k = 0; k < s->config.n_commands; k++)
+    s->reference[k] = toward_reference (s, k, s->c0[k]);
+  return s->backend->update (s->backend_state, &s->config, NULL, error);
+}
+
+/* After a frame that was sent. */
+static void
+take_reference (ImkShreconstruct *s)
+{
+  if (!s->moves)
+    return;
+  memcpy (s->c0, s->reference, s->config.n_commands * sizeof (float));
+  s->moves = differ (s, s->c0, s->wanted);
+}
+
+/* --- another controller --------------------------------------------------- */
+
 /* What was sent under other limits is the last command within these. */
 static void
 continue_from (ImkShreconstruct *s, const float *sent)
@@ -515,6 +575,7 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   now->exclude_cells = c->exclude_cells;
   take_controller (self, c);
   continue_from (self, self->sent);
+  start_from (self, self->c0);
   status = self->backend->update (self->backend_state, now, inverse, error);
   if (status == IMK_OK && inverse) {
     free (self->modes);
@@ -536,8 +597,10 @@ imk_shreconstruct_free (ImkShreconstruct *self)
   else
     free (self->block);
   free (self->offsets);
+  free (self->wanted);
   free (self->reference);
   free (self->sent);
+  free (self->c0);
   free (self->dead);
   free (self->feedback);
   free (self->forward);
@@ -574,12 +637,15 @@ imk_shreconstruct_take_state (
 
   if (c->n_commands != before->n_commands)
     return false;
-  if (isfinite (c->slew))
+  if (isfinite (c->slew)) {
     continue_from (self, from->sent);
+    start_from (self, from->sent);
+  }
   if (c->n_cells != before->n_cells || c->n_modes != before->n_modes ||
       !from->block)
     return false;
   continue_from (self, from->sent);
+  start_from (self, from->c0);
   memcpy (self->q, from->q, past);
   memcpy (self->u, from->u, past);
   memcpy (self->slopes, from->slopes, 2 * c->n_cells * sizeof (float));
@@ -608,17 +674,9 @@ imk_shreconstruct_reset (ImkShreconstruct *self)
   size_t size = self->config.n_commands * sizeof (float);
 
   forget (self);
-  memcpy (self->commands, self->reference, size);
-  memcpy (self->sent, self->reference, size);
-}
-
-/* Returns: the next command on the way to c0 */
-static float
-toward_reference (const ImkShreconstruct *s, uint32_t k)
-{
-  double slew = s->config.slew, before = s->sent[k];
-
-  return (float) fmin (fmax (s->reference[k], before - slew), before + slew);
+  memcpy (self->commands, self->wanted, size);
+  memcpy (self->sent, self->wanted, size);
+  start_from (self, self->wanted);
 }
 
 bool
@@ -632,11 +690,12 @@ imk_shreconstruct_rest (ImkShreconstruct *self)
   }
   forget (self);
   for (uint32_t k = 0; k < self->config.n_commands; k++) {
-    float next = toward_reference (self, k);
+    float next = toward_reference (self, k, self->sent[k]);
 
     is_there &= next == self->sent[k];
     self->commands[k] = self->sent[k] = next;
   }
+  start_from (self, self->sent);
   return is_there;
 }
 
@@ -677,7 +736,7 @@ lead_dead (ImkShreconstruct *s)
 {
   for (uint32_t k = 0; s->config.dead && k < s->config.n_commands; k++)
     if (s->dead[k]) {
-      float next = toward_reference (s, k);
+      float next = toward_reference (s, k, s->sent[k]);
 
       s->frame.is_new |= s->commands[k] != next;
       s->commands[k] = next;
@@ -710,6 +769,7 @@ finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
   if (!r.is_dark) {
     s->frame.first = (s->frame.first + TERMS - 1) % TERMS;
     take_commands (s);
+    take_reference (s);
   }
   imk_shreconstruct_commands (s, commands);
   if (report)
@@ -726,6 +786,7 @@ imk_shreconstruct_process (ImkShreconstruct *self, const float *slopes,
   }
   self->frame.slopes.data = (void *) slopes;
   self->frame.flags.data = (void *) flags;
+  move_reference (self, NULL); /* on the CPU it cannot fail */
   self->backend->process (self->backend_state, &self->frame, NULL, NULL);
   finish (self, commands, report);
 }
@@ -746,8 +807,10 @@ imk_shreconstruct_begin (ImkShreconstruct *self, const ImkImage *slopes,
     return status;
   self->frame.slopes = *slopes;
   self->frame.flags = flags ? *flags : (ImkImage){.data = NULL};
-  status =
-      self->backend->process (self->backend_state, &self->frame, stream, error);
+  status = move_reference (self, error);
+  if (status == IMK_OK)
+    status = self->backend->process (
+        self->backend_state, &self->frame, stream, error);
   self->frame.is_new |= status != IMK_OK;
   return status;
 }

@@ -173,7 +173,8 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  *
  * Then c is limited, first to slew from c[t-1], then to [minimum, maximum], and
  * q[t] follows it: q += pinv (M) (c limited - c), which keeps the controller
- * from winding up. With IMK_SHRECONSTRUCT_INVALID_EXCLUDE, where S are the
+ * from winding up. Another c0 is reached in steps of at most slew, which q does
+ * not follow. With IMK_SHRECONSTRUCT_INVALID_EXCLUDE, where S are the
  * cells that are out,
  *
  *   u[t] = -(R s + R_S (I - D_S R_S)^-1 D_S R s),  s = 0 in S

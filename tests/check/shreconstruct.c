@@ -210,6 +210,18 @@ CHECK_TEST (test_each_step_keeps_the_slew_limit)
   fail_unless_equals_float (ABS (step (h, -9)), 0.125);
 }
 
+CHECK_TEST (test_a_closed_loop_goes_to_another_reference)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1 slew-limit=0.5", SLOPES);
+  const gdouble expected[] = {0.5, 1, 1.5, 2, 2};
+  g_autofree gchar *flat = check_path_of ("flat.npy");
+
+  step (h, 0);
+  g_object_set (h->element, "reference-location", flat, NULL);
+  for (guint t = 0; t < G_N_ELEMENTS (expected); t++)
+    fail_unless_equals_float (step (h, 0), expected[t]);
+}
+
 /* The output is mirror_0, the sum of both commands. */
 static GstHarness *
 mirror_harness (const gchar *settings)

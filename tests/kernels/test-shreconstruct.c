@@ -218,6 +218,65 @@ TEST_BACKENDS (test_slew_limits_the_way_back, "slew limits the way back")
   check_near (step (self, -3e38, 0, good), 1.25, "what comes before it");
 }
 
+/* The correction stays as it is, also without light on the way, and with
+ * another matrix. */
+TEST_BACKENDS (test_slew_limits_the_way_to_another_reference,
+    "slew limits the way to another c0")
+{
+  static const uint8_t dark[] = {1, 1};
+  const float turned[N_COMMANDS][N_COMMANDS] = {{0.6f, -0.8f}, {0.8f, 0.6f}};
+  const float reference[] = {2, -2};
+
+  on = backend;
+  for (int with_modes = 0; with_modes < 2; with_modes++) {
+    ImkShreconstructConfig c = mean_config ();
+    ImkShreconstruct *self, *next;
+    double first;
+
+    c.min_valid = 0.5;
+    c.slew = 0.25;
+    c.modes = with_modes ? turned[0] : NULL;
+    self = make (&c);
+    first = step (self, 0.5, 0, good);
+    c.reference = reference;
+    test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
+    for (int t = 1; t <= 3; t++)
+      check_near (step (self, 0, 0, good), first + 0.25 * t, "the command");
+    for (int t = 0; t < 9; t++)
+      check_near (step (self, 0, 0, dark), first + 0.75, "a dark command");
+    check_near (step (self, 0, 0, good), first + 1, "the command with light");
+    next = make (&c);
+    test_check (imk_shreconstruct_take_state (next, self), "sizes differ");
+    for (int t = 5; t < 12; t++)
+      check_near (step (next, 0, 0, good), first + fmin (0.25 * t, 2),
+          "the command of another matrix");
+    imk_shreconstruct_free (self);
+    imk_shreconstruct_free (next);
+  }
+}
+
+/* It begins at once, from where the mirror is. */
+TEST_BACKENDS (test_the_loop_begins_on_the_way_to_the_reference,
+    "the loop begins on the way to c0")
+{
+  static const uint8_t dark[] = {1, 1};
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  on = backend;
+  c.slew = 0.25;
+  c.min_valid = 0.5;
+  c.dark = IMK_SHRECONSTRUCT_DARK_REFERENCE;
+  self = make (&c);
+  for (int t = 0; t < 4; t++)
+    step (self, -5, 0, good);
+  check_near (step (self, 0, 0, dark), 0.75, "the command without light");
+  check_near (step (self, 0, 0, good), 0.5, "the command with light");
+  step (self, 0, 0, good);
+  for (int t = 0; t < 9; t++)
+    check_near (step (self, 0, 0, good), 0, "c0");
+}
+
 TEST_BACKENDS (test_slew_limits_what_another_matrix_does,
     "slew limits what another matrix does")
 {
@@ -236,6 +295,7 @@ TEST_BACKENDS (test_slew_limits_what_another_matrix_does,
   test_check (!imk_shreconstruct_take_state (next, self), "modes are others");
   check_near (first_command (next), 2, "the command before");
   check_near (step (next, 0, 0, good), 1, "the next one");
+  check_near (step (next, 0, 0, good), 0, "c0");
   imk_shreconstruct_free (self);
   imk_shreconstruct_free (next);
 }
