@@ -271,7 +271,7 @@ warn_of_lost (
   if (report->n_lost > 0)
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("%u cells were valid in most frames of the calibration, but not in "
-         "enough of them, so elements of theirs are 0. Set more "
+         "enough of them, so some of their elements are 0. Set more "
          "calibration-repeats, or bring more light to the sensor.",
             report->n_lost),
         (NULL));

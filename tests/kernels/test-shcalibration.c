@@ -326,10 +326,45 @@ TEST (test_cells_that_are_lost_are_told, "cells that are lost are told")
     b.aberration = 0;
     r = calibrate_with (&b, &c, flags, 0.4);
     test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
-    test_check (r.report.n_lost > 0 && r.report.n_lost < r.report.n_unseen,
-        "method %d: %u of %u unseen cells are lost", method, r.report.n_lost,
-        r.report.n_unseen);
+    test_check (r.report.n_lost > 0 && r.report.n_lost < N_CELLS,
+        "method %d: %u cells are lost", method, r.report.n_lost);
+    if (method == IMK_SHCALIBRATION_PUSH_PULL) /* some commands are measured */
+      test_check (r.report.n_unseen == 1, "%u cells unseen", r.report.n_unseen);
+    else
+      test_check (r.report.n_lost < r.report.n_unseen,
+          "method %d: %u of %u unseen cells are lost", method, r.report.n_lost,
+          r.report.n_unseen);
   }
+}
+
+/* The other elements of its cell are those of any calibration. */
+TEST (test_a_missing_element_is_no_missing_cell,
+    "a missing element is no missing cell")
+{
+  ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_PUSH_PULL);
+  uint32_t n_missing = 0;
+  Bench b;
+  Result r;
+
+  c.n_repeats = 2;
+  bench_init (&b, 0, whole, 2);
+  b.aberration = 0;
+  r = calibrate_with (&b, &c, NULL, 0.2);
+  test_check (r.report.n_unseen == 0, "%u cells unseen", r.report.n_unseen);
+  test_check (r.report.n_lost > 0, "no cell lacks an element");
+  for (int i = 0; i < N_SLOPES * N_COMMANDS; i++) {
+    const bool is_missing = r.interaction[i] == 0;
+
+    n_missing += is_missing;
+    test_check (is_missing || fabsf (r.interaction[i] - b.truth[i]) < 5e-5f,
+        "element %d is %g and should be %g", i, (double) r.interaction[i],
+        (double) b.truth[i]);
+    test_check (!is_missing || isinf (r.noise[i]),
+        "the noise of element %d, which is missing, is %g", i,
+        (double) r.noise[i]);
+  }
+  test_check (n_missing > 0 && n_missing < N_SLOPES * N_COMMANDS / 3,
+      "%u elements are missing", n_missing);
 }
 
 /* Without noise: a frame that sees two pokes has no part in what is found. */

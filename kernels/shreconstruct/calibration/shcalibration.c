@@ -827,14 +827,15 @@ error_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
                                      : INFINITY;
 }
 
-/* Returns: whether a command has no estimate for it */
-static bool
-is_unseen (const ImkShcalibration *s, uint32_t cell)
+/* Returns: commands without an estimate for it */
+static uint32_t
+count_unseen (const ImkShcalibration *s, uint32_t cell)
 {
+  uint32_t n = 0;
+
   for (uint32_t k = 0; k < s->n_live; k++)
-    if (s->spread[(size_t) k * s->n_slopes + cell].n == 0)
-      return true;
-  return false;
+    n += s->spread[(size_t) k * s->n_slopes + cell].n == 0;
+  return n;
 }
 
 void
@@ -867,11 +868,12 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
         n++;
       }
     }
-  for (uint32_t i = 0; i < self->config.n_cells; i++)
-    if (is_unseen (self, i)) {
-      report->n_unseen++;
-      report->n_lost += self->n_valid[i] > self->n_frames / 2;
-    }
+  for (uint32_t i = 0; i < self->config.n_cells; i++) {
+    uint32_t n_missing = count_unseen (self, i);
+
+    report->n_unseen += n_missing == self->n_live;
+    report->n_lost += n_missing > 0 && self->n_valid[i] > self->n_frames / 2;
+  }
   report->rms = sqrt (squares / ((double) self->n_live * self->n_slopes));
   report->noise = n ? sqrt (errors / (double) n) : INFINITY;
 }

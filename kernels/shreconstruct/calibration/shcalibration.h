@@ -52,10 +52,11 @@ typedef struct ImkShcalibrationConfig {
  *   fraction: 1 if a command acts on the next frame
  * @first, @last: frames after which it begins to act, and after which it has
  * @n_frames: all frames
- * @n_unseen: cells without an estimate for all commands
+ * @n_unseen: cells without an estimate for any command
  * @noise: rms of the standard errors
  * @rms: of the elements
- * @n_lost: of @n_unseen, cells that were valid in most frames */
+ * @n_lost: cells that were valid in most frames, but lack an estimate for a
+ *   command */
 typedef struct ImkShcalibrationReport {
   double latency;
   uint32_t first, last, n_frames, n_unseen;
