@@ -18,7 +18,8 @@ is_complex (const GstShmimHeader *h)
 
 /* @inner: one more axis before the others, 0 for none */
 static void
-add_tensor (GstCaps *caps, const GstShmimHeader *h, guint inner)
+add_tensor (
+    GstCaps *caps, const GstShmimHeader *h, GstShmimType type, guint inner)
 {
   GString *text = g_string_new (NULL);
   guint n = 0;
@@ -35,7 +36,7 @@ add_tensor (GstCaps *caps, const GstShmimHeader *h, guint inner)
   gst_caps_append (
       caps, gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
                 "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING,
-                gst_shmim_type_name (h->type), "dimensions", G_TYPE_STRING,
+                gst_shmim_type_name (type), "dimensions", G_TYPE_STRING,
                 text->str, "framerate", GST_TYPE_FRACTION, 0, 1, NULL));
   g_string_free (text, TRUE);
 }
@@ -59,8 +60,10 @@ gst_shmim_caps (const GstShmimHeader *h)
                   G_TYPE_INT, (gint) h->size[1], "pixel-aspect-ratio",
                   GST_TYPE_FRACTION, 1, 1, "interlace-mode", G_TYPE_STRING,
                   "progressive", "framerate", GST_TYPE_FRACTION, 0, 1, NULL));
-  add_tensor (caps, h, is_complex (h) ? 2 : 0);
+  add_tensor (caps, h, h->type, is_complex (h) ? 2 : 0);
   if (is_plane && !is_complex (h))
-    add_tensor (caps, h, 1);
+    add_tensor (caps, h, h->type, 1);
+  if (h->type == GST_SHMIM_TYPE_F64)
+    add_tensor (caps, h, GST_SHMIM_TYPE_F32, 0);
   return caps;
 }

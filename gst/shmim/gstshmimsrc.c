@@ -8,7 +8,8 @@
  * write. It waits for the semaphore of the stream, and sends each new frame.
  *
  * Frames of uint8 and uint16 with two axes are video (GRAY8, GRAY16_LE), or
- * tensors if the next element prefers them. Others are other/tensors.
+ * tensors if the next element prefers them. Others are other/tensors. float64
+ * becomes float32 if the next element does not take float64.
  *
  * The offset of a buffer is the count of the stream. Frames that were
  * overwritten before they were read are gaps in the offsets, which elements
@@ -112,6 +113,7 @@ struct _GstShmimSrc {
   gchar *path;
   GstVideoInfo info; /* UNKNOWN: tensors */
   gsize frame_size;
+  gboolean narrows;     /* float64 to float32 */
   GstShmimHeader shape; /* of the caps; without axes before */
   guint64 count;        /* of the last frame */
   gboolean has_last;    /* a frame that the next one continues */
@@ -189,7 +191,9 @@ gst_shmim_src_negotiate (GstBaseSrc *base)
     g_autofree gchar *frame = gst_shmim_describe (&self->shape);
 
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("The next element does not take the frames of stream \"%s\", %s.",
+        ("The next element does not take the frames of stream \"%s\", %s. Write "
+         "the stream as it takes them: slopes for shreconstruct as float32 or "
+         "float64, images for shcentroid as uint8 or uint16.",
             settings_of (self)->stream, frame),
         ("it takes %" GST_PTR_FORMAT, peer));
   }
@@ -206,6 +210,9 @@ gst_shmim_src_set_caps (GstBaseSrc *base, GstCaps *caps)
 
   gst_video_info_init (&self->info);
   self->frame_size = gst_shmim_frame_size (&self->shape);
+  self->narrows =
+      self->shape.type == GST_SHMIM_TYPE_F64 &&
+      g_strcmp0 (gst_structure_get_string (s, "types"), "float32") == 0;
   if (!gst_structure_has_name (s, "video/x-raw"))
     return TRUE;
   return gst_imaging_video_info_from_caps (&self->info, caps);
@@ -473,6 +480,31 @@ read_values (
   return ok;
 }
 
+/* For an element that takes float32 alone: in place, from the front. */
+static gboolean
+narrow (GstBuffer *buffer, GError **error)
+{
+  GstMapInfo map;
+  gsize n;
+
+  if (!gst_buffer_map (buffer, &map, GST_MAP_READWRITE)) {
+    set_memory_error (error);
+    return FALSE;
+  }
+  n = map.size / sizeof (gdouble);
+  for (gsize i = 0; i < n; i++) {
+    gdouble value;
+    gfloat narrowed;
+
+    memcpy (&value, map.data + i * sizeof (value), sizeof (value));
+    narrowed = (gfloat) value;
+    memcpy (map.data + i * sizeof (narrowed), &narrowed, sizeof (narrowed));
+  }
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_set_size (buffer, (gssize) (n * sizeof (gfloat)));
+  return TRUE;
+}
+
 /* @header: (out): of the frame that was read; @is_new: (out): FALSE when there
  * is none that is whole. Returns: FALSE with @error when that failed */
 static gboolean
@@ -497,7 +529,7 @@ read_frame (GstShmimSrc *self, GstBuffer *buffer, GstShmimHeader *header,
       return FALSE;
     *is_new = after.count == header->count && !after.is_writing;
     if (*is_new)
-      return TRUE;
+      return !self->narrows || narrow (buffer, error);
     GST_OBJECT_LOCK (self);
     self->n_overwritten++;
     GST_OBJECT_UNLOCK (self);

@@ -323,6 +323,32 @@ CHECK_TEST (test_frames_arrive_as_tensors)
   }
 }
 
+/* shreconstruct takes float32 alone. */
+CHECK_TEST (test_float64_becomes_float32)
+{
+  const gdouble values[] = {0.1, -2, 3e-9, 4e300};
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_F64, 1, 4, 0, 0, 0);
+  g_autoptr (CheckHarness) h =
+      make_source ("stream=a", "other/tensors,types=float32");
+
+  play (h);
+  for (guint t = 0; t < 2; t++) {
+    g_autoptr (GstBuffer) buffer = NULL;
+    gfloat found[4];
+
+    memcpy (s.map + s.l.data, values, sizeof (values));
+    s.h->count++;
+    post (&s);
+    buffer = gst_harness_pull (h);
+    fail_unless (buffer != NULL);
+    fail_unless_equals_int (gst_buffer_get_size (buffer), sizeof (found));
+    gst_buffer_extract (buffer, 0, found, sizeof (found));
+    for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+      fail_unless (found[i] == (gfloat) values[i], "value %u is %g", i,
+          (gdouble) found[i]);
+  }
+}
+
 /* An element that measures tells of the frames that were overwritten. */
 CHECK_TEST (test_lost_frames_are_in_the_metadata)
 {
@@ -636,6 +662,7 @@ CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
   error = wait_for (bus, GST_MESSAGE_ERROR);
   assert_has (
       error, "does not take the frames of stream \"a\", 9 values of float32");
+  assert_has (error, "shreconstruct as float32 or float64");
   stop (h, bus);
   unmap_stream (&s);
 }
