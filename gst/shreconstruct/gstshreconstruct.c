@@ -80,6 +80,7 @@ struct _GstShReconstruct {
   GstBufferPool *pool;
   gboolean is_dark, has_overflowed; /* of the frame before */
   gboolean is_clipped;       /* reference commands are beyond the limits */
+  gboolean has_high_gain;    /* that was warned of */
   GstShReconstructPole pole; /* that was warned of */
   GstImagingNumbering numbering;
   GstStructure *more; /* (nullable): @done as fields of results */
@@ -198,6 +199,31 @@ report_pole (GstShReconstruct *self)
       (NULL));
 }
 
+/* Once. z^d - (1 - leak) z^(d-1) + gain has its roots within the unit circle
+ * for a delay d of 1 if gain is below 2 - leak, and for a longer one if it is
+ * below less than that. */
+static void
+report_gain (GstShReconstruct *self)
+{
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
+  const gboolean had_high_gain = self->has_high_gain;
+  gdouble factor = s->mode_gains ? 0 : 1;
+
+  for (guint m = 0; s->mode_gains && m < s->mode_gains->n; m++)
+    factor = MAX (factor, s->mode_gains->values[m]);
+  self->has_high_gain =
+      !self->is_idle && !s->controller && factor * s->gain > 2 - s->leak;
+  if (self->has_high_gain && !had_high_gain)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("The largest gain of a mode is %g, above 2 - leak = %g: no loop holds "
+         "it, unless the control matrix is smaller than the inverse of the "
+         "interaction matrix. Set a smaller gain%s.",
+            factor * s->gain, 2 - s->leak,
+            s->mode_gains ? " or mode-gains" : ""),
+        (NULL));
+}
+
 /* Does the matrix fit the sensor? */
 static ImkStatus
 check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
@@ -255,6 +281,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     report_clipping (self, &plan.config);
     report_pole (self);
+    report_gain (self);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
   }
@@ -277,6 +304,7 @@ update_kernel (GstShReconstruct *self, ImkError *error)
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     report_clipping (self, &plan.config);
     report_pole (self);
+    report_gain (self);
   }
   gst_sh_reconstruct_plan_clear (&plan);
   return status;
@@ -850,7 +878,8 @@ gst_sh_reconstruct_stop (GstElement *element)
   self->n_input = 0;
   gst_imaging_pool_clear (&self->pool);
   self->n_sent = 0;
-  self->is_dark = self->has_overflowed = self->is_clipped = FALSE;
+  self->is_dark = self->has_overflowed = FALSE;
+  self->is_clipped = self->has_high_gain = FALSE;
   self->pole = (GstShReconstructPole){0};
   g_atomic_int_set (&self->wants_reset, FALSE);
 }

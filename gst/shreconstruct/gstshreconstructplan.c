@@ -7,6 +7,8 @@
 #include "gstshreconstructsettings.h"
 #include "shcentroid/gstshcentroidfiles.h"
 
+enum { MOST_GAIN = 10 }; /* of mode-gains */
+
 static ImkStatus
 wrong_shape (const GstImagingFile *file, const GstShCentroidArray *a,
     const gchar *property, const gchar *expected, ImkError *error)
@@ -240,6 +242,12 @@ plan_gains (
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "mode-gains has %u numbers; there are %u modes.", s->mode_gains->n,
         c->n_modes);
+  for (guint m = 0; m < c->n_modes; m++)
+    if (!(s->mode_gains->values[m] >= 0 &&
+            s->mode_gains->values[m] <= MOST_GAIN))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "mode-gains has %g for mode %u; factors are from 0 to %d.",
+          s->mode_gains->values[m], m, MOST_GAIN);
   if (c->n_forward == 0) {
     p->feedback = g_new (gdouble, c->n_modes);
     p->forward = g_new (gdouble, c->n_modes);
@@ -264,7 +272,7 @@ plan_dead (
     return IMK_OK;
   p->config.dead = p->dead = g_new0 (guint8, n);
   for (guint i = 0; i < s->dead->n; i++) {
-    if (s->dead->values[i] >= n)
+    if (!(s->dead->values[i] >= 0 && s->dead->values[i] < n))
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "dead-actuators has %g; commands are numbered 0 to %u.",
           s->dead->values[i], n - 1);

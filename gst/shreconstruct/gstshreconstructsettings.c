@@ -178,11 +178,10 @@ static const GstImagingSetting settings[] = {
         "Part of the correction that is forgotten in a frame, without "
         "controller-location"),
     GST_IMAGING_ARRAY ("mode-gains", LIVE, GST_SH_RECONSTRUCT_CONTROL,
-        GstShReconstructSettings, mode_gains, 0, 10, NULL,
-        "Factors of the gain, one for each mode. Empty: 1 for all"),
+        GstShReconstructSettings, mode_gains, -G_MAXDOUBLE, G_MAXDOUBLE, NULL,
+        "Factors of the gain, one for each mode, 0 to 10. Empty: 1 for all"),
     GST_IMAGING_INT_ARRAY ("dead-actuators", LIVE, GST_SH_RECONSTRUCT_CONTROL,
-        GstShReconstructSettings, dead, 0, IMK_SHRECONSTRUCT_MAX_COMMANDS - 1,
-        NULL,
+        GstShReconstructSettings, dead, G_MININT, G_MAXINT, NULL,
         "Numbers, from 0, of commands that stay at those of the reference and "
         "are not poked. Empty: none"),
     NUMBER_OF ("minimum", minimum, -G_MAXDOUBLE, G_MAXDOUBLE, NULL,

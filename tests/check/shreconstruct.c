@@ -183,6 +183,26 @@ CHECK_LOOP_TEST (
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }
 
+CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=2", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  g_object_set (h->element, "leak", 0.25, NULL);
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "is 2, above 2 - leak = 1.75");
+  g_object_set (h->element, "gain", 10.0, NULL);
+  step (h, 0);
+  g_object_set (h->element, "gain", 1.0, NULL);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  gst_util_set_object_arg (G_OBJECT (h->element), "mode-gains", "<1.0,3.0>");
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "is 3, above 2 - leak = 1.75");
+}
+
 /* No more than 0.25 from frame to frame, whatever is asked for. */
 CHECK_TEST (test_each_step_keeps_the_slew_limit)
 {
@@ -1428,6 +1448,10 @@ static const struct {
         "Set matrix-storage=f32"},
     {SLOPES, "matrix-location=$/means.npy dead-actuators=\"<2>\"",
         "dead-actuators has 2"},
+    {SLOPES, "matrix-location=$/means.npy dead-actuators=\"<-1>\"",
+        "dead-actuators has -1"},
+    {SLOPES, "matrix-location=$/means.npy mode-gains=\"<1.0,-1.0>\"",
+        "mode-gains has -1 for mode 1"},
     {SLOPES,
         "matrix-location=$/means.npy actuator-map-location=$/wrong-map.npy",
         "has 2 for output 2"},
