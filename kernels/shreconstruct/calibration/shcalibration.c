@@ -13,6 +13,7 @@ enum {
   PERIOD = 255,        /* of the sequence */
   GROUP = 32,          /* commands with a frequency each */
   GAPS = 32,           /* frames of a group in which a cell can be invalid */
+  LEAST_FREE = 6,      /* degrees of freedom of a standard error */
   MOST_SPOILED = 1000, /* frames, one after the other */
 };
 
@@ -804,6 +805,26 @@ pool_spreads (const ImkShcalibration *s)
     }
 }
 
+/* Of the kinds up to @reach from @kind. @n_free: (out): degrees of freedom
+ * Returns: the sum of squares */
+static double
+sum_squares (const ImkShcalibration *s, uint32_t kind, uint32_t reach,
+    uint32_t i, double *n_free)
+{
+  const uint32_t first = kind > reach ? kind - reach : 0;
+  double squares = 0;
+
+  *n_free = 0;
+  for (uint32_t near = first; near <= kind + reach && near < n_kinds (s);
+       near++) {
+    const double *of_kind = s->estimate + (size_t) near * s->n_slopes + i;
+
+    squares += of_kind[0];
+    *n_free += of_kind[(size_t) GROUP * s->n_slopes];
+  }
+  return squares;
+}
+
 /* Of few repeats one element does not tell its noise: with two its error is
  * anything from 0 to twice the true one. Noise that drifts is another one for
  * each frequency, but nearly the same for the next. */
@@ -811,18 +832,12 @@ static double
 error_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
 {
   const Spread *spread = s->spread + (size_t) k * s->n_slopes + i;
-  const uint32_t kind = k % n_kinds (s), last = n_kinds (s) - 1;
   double squares = 0, n_free = 0;
 
   if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
     return spread->n < 2 ? INFINITY : sqrt (spread->squares / 2);
-  for (uint32_t near = kind > 0 ? kind - 1 : 0;
-       near <= (kind < last ? kind + 1 : last); near++) {
-    const double *of_kind = s->estimate + (size_t) near * s->n_slopes + i;
-
-    squares += of_kind[0];
-    n_free += of_kind[(size_t) GROUP * s->n_slopes];
-  }
+  for (uint32_t reach = 1; n_free < LEAST_FREE && reach <= n_kinds (s); reach++)
+    squares = sum_squares (s, k % n_kinds (s), reach, i, &n_free);
   return spread->n > 0 && n_free > 0 ? sqrt (squares / n_free / spread->n)
                                      : INFINITY;
 }

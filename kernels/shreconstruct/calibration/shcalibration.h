@@ -124,7 +124,8 @@ IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
  * @noise: (out): likewise, its standard error from the spread of the repeats;
  *   infinite for what was not seen or not poked. The variance is that of all
  *   commands with PUSH_PULL and HADAMARD, for each slope, and with SINUSOIDAL
- * of the frequency of the command and its two neighbours
+ *   that of the frequency of the command and its two neighbours, or of more of
+ *   them up to 6 degrees of freedom
  * @report: (out) */
 IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
     float *interaction, float *noise, ImkShcalibrationReport *report);
