@@ -851,6 +851,30 @@ TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
   test_check (report.n_out == 0, "%u cells are out", report.n_out);
 }
 
+/* Only the first cell sees the commands. In float32 its products with the
+ * control matrix are 1 - 2e-8 along x and 1 + 3e-8 along y. */
+TEST (test_rounding_takes_no_cell_out, "rounding takes no cell out")
+{
+  const float d[8] = {25, 0, 0, 0, 0, 3, 0, 0};
+  const float r[8] = {1 / 25.0f, 0, 0, 0, 0, 0, 1 / 3.0f, 0};
+  const float slopes[4] = {1, 1, 1, 1};
+  const uint8_t flags[] = {1, 0};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstructReport report;
+  test_autoptr (ImkShreconstruct) self = NULL;
+  float commands[2];
+
+  on = IMK_BACKEND_CPU;
+  c.matrix = r;
+  c.interaction = d;
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  self = make (&c);
+  imk_shreconstruct_process (self, slopes, flags, commands, &report);
+  check_near (commands[0], 0, "a command that nothing is known of");
+  check_near (commands[1], 0, "another command that nothing is known of");
+  test_check (report.n_out == 0, "%u cells are out", report.n_out);
+}
+
 TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")
 {
   const float modes[] = {1, 1}, sum[] = {1, 1, 0, 0}, reference[] = {3, 4};

@@ -262,7 +262,9 @@ take_out (ImkShreconstructExclude *self, uint32_t cell)
   make_columns (self, cell, k);
   beside = (k[0][1] + k[1][0]) / 2;
   determinant = k[0][0] * k[1][1] - beside * beside;
-  if (!(k[0][0] > 0 && determinant > LEAST_LEFT * (k[0][0] + k[1][1])))
+  /* rounding can leave less than nothing of both */
+  if (!(k[0][0] > 0 && k[1][1] > 0 &&
+          determinant > LEAST_LEFT * (k[0][0] + k[1][1])))
     return false;
   for (uint32_t i = 0; i < n; i++) {
     factor_row (self, i)[n] = self->b[i];
