@@ -182,11 +182,13 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  * with D M in place of D: each slope of S counts as the one that the estimate
  * predicts. For R = P D^T with a symmetric P (least squares, truncated,
  * Tikhonov, or minimum variance with equal noise) that is the least-squares
- * estimate of the other cells (Sherman, Morrison and Woodbury). The inverse of
- * I - D_S R_S follows cell by cell, at most @exclude_cells a frame. Until its
- * turn an invalid cell counts as 0, and one that is valid again stays out. Half
- * of the cells can be out, up to 2048. One without which the others would not
- * tell all modes is not taken out, and counts as 0.
+ * estimate of the other cells (Sherman, Morrison and Woodbury). Where the
+ * largest eigenvalue k of R D is above 1, R_S is divided by it: k is a gain. An
+ * R with the sign of -D is an error. The inverse of I - D_S R_S follows cell by
+ * cell, at most @exclude_cells a frame. Until its turn an invalid cell counts
+ * as 0, and one that is valid again stays out. Half of the cells can be out, up
+ * to 2048. One without which the others would not tell all modes is not taken
+ * out, and counts as 0.
  *
  * On a CPU a product adds up columns in their order, so results depend
  * neither on threads nor on the instruction set. On a GPU it has another order,

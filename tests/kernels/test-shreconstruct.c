@@ -643,8 +643,10 @@ check_refused (const ImkShreconstructConfig *c, const char *words)
 }
 
 /* Five cells see one command: slopes 1, 2, 3, 4, 5 along x. Least squares of
- * those that are valid is a sum of products over a sum of squares. */
-TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
+ * those that are valid is a sum of products over a sum of squares.
+ * @gain: that is part of the control matrix */
+static void
+check_five_cells (double gain)
 {
   enum { CELLS = 5 };
   float d[2 * CELLS] = {1, 2, 3, 4, 5}, r[2 * CELLS], slopes[2 * CELLS];
@@ -659,7 +661,7 @@ TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
 
   on = IMK_BACKEND_CPU;
   for (int i = 0; i < 2 * CELLS; i++) {
-    r[i] = d[i] / 55;
+    r[i] = (float) (gain * d[i] / 55);
     slopes[i] = i < CELLS ? (float) (i * i + 1) : 0;
   }
   imk_shreconstruct_config_init (&c);
@@ -683,18 +685,46 @@ TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
         squares += d[i] * d[i];
       }
     imk_shreconstruct_process (self, slopes, flags[t], &command, &report);
-    check_near (command, -product / squares, "a command of the cells left");
+    check_near (
+        command, -gain * product / squares, "a command of the cells left");
     test_check ((int) report.n_out == (out[t][0] > 0) + (out[t][1] > 0),
         "frame %d: %u cells are out", t, report.n_out);
   }
   imk_shreconstruct_free (self);
+}
+
+TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
+{
+  check_five_cells (1);
+}
+
+TEST (test_a_gain_stays_out_of_the_fit, "a gain stays out of the fit")
+{
+  check_five_cells (1.25);
+  check_five_cells (3);
+}
+
+TEST (test_what_cannot_leave_a_fit_is_refused,
+    "another control matrix is refused")
+{
+  const float d[8] = {1, 0, 0, 0, 0, 1, 0, 0};
+  float r[8] = {1, 0, 0, 0, 0, 0, 1, 0};
+  ImkShreconstructConfig c = mean_config ();
+
+  c.matrix = r;
+  c.interaction = d;
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
   c.storage = IMK_SHRECONSTRUCT_STORAGE_F16;
   check_refused (&c, "matrix-storage=f32");
   c.storage = IMK_SHRECONSTRUCT_STORAGE_F32;
   c.interaction = NULL;
   check_refused (&c, "interaction-location");
-  r[0] = -1;
   c.interaction = d;
+  r[6] = -1;
+  check_refused (&c, "has the eigenvalue -1,");
+  r[0] = -1;
+  check_refused (&c, "has the eigenvalue -1,");
+  r[1] = 1;
   check_refused (&c, "no least-squares inverse");
 }
 

@@ -22,9 +22,13 @@ enum { MOST_OUT = 2048, LANES = 8 };
  * leaves 1e-7 times the condition of R. */
 #define MOST_ASYMMETRY 1e-3
 
+/* The part of the largest eigenvalue of D R that one below 0 can be without
+ * having the wrong sign: rounding. */
+#define MOST_BELOW_0 0.1
+
 struct ImkShreconstructExclude {
   uint32_t n_cells, n_modes, most_out;
-  float *d, *r;    /* [2 n_cells][n_modes]: D M, and R transposed */
+  float *d, *r;    /* [2 n_cells][n_modes]: D M, R transposed, no gain */
   uint32_t next;   /* cell to begin with, so that each has its turn */
   uint32_t n;      /* cells that are out */
   uint32_t *cells; /* [most_out]: which */
@@ -145,6 +149,72 @@ is_least_squares (const ImkShreconstructExclude *self)
   return difference <= MOST_ASYMMETRY * MOST_ASYMMETRY * fabs (size);
 }
 
+/* By power iteration.
+ * @v: [2 n_cells + n_modes]: scratch
+ * Returns: the size of the eigenvalue of D R - @shift that is farthest from 0
+ */
+static double
+find_largest (const ImkShreconstructExclude *self, double shift, double *v)
+{
+  enum { MOST_STEPS = 30 };
+  size_t n_rows = 2 * (size_t) self->n_cells;
+  uint32_t n = self->n_modes;
+  double *modes = v + n_rows, along = 0, image = 0;
+
+  for (size_t i = 0; i < n_rows; i++)
+    v[i] = sin ((double) (i * i + 1)); /* as good as random */
+  for (int step = 0; step < MOST_STEPS; step++) {
+    double size = 0;
+
+    memset (modes, 0, n * sizeof (double));
+    for (size_t i = 0; i < n_rows; i++) {
+      size += v[i] * v[i];
+      for (uint32_t m = 0; m < n; m++)
+        modes[m] += v[i] * self->r[i * n + m];
+    }
+    along = image = 0;
+    for (size_t i = 0; i < n_rows && size > 0; i++) {
+      double next = -shift * v[i];
+
+      for (uint32_t m = 0; m < n; m++)
+        next += self->d[i * n + m] * modes[m];
+      along += v[i] * next / size;
+      image += next * next / size;
+      v[i] = next / sqrt (size);
+    }
+    if (image - along * along <= 1e-6 * image)
+      break;
+  }
+  return sqrt (image);
+}
+
+/* R = k P D^T with a gain k > 1: the slopes that are not seen are those that
+ * P D^T predicts, and R_S in exclude_correct () is that of P D^T. */
+static ImkStatus
+leave_gain_out (ImkShreconstructExclude *self, ImkError *error)
+{
+  size_t n_rows = 2 * (size_t) self->n_cells;
+  double *scratch = malloc ((n_rows + self->n_modes) * sizeof (double));
+  double largest, lowest;
+
+  if (!scratch)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to compare the control matrix with the interaction "
+        "matrix.");
+  largest = find_largest (self, 0, scratch);
+  lowest = largest - find_largest (self, largest, scratch);
+  free (scratch);
+  if (lowest < -MOST_BELOW_0 * largest)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The control matrix has another sign than the inverse of the "
+        "interaction matrix, so the loop would run away: R D has the "
+        "eigenvalue %.3g, and needs 0 or more. Change the sign of one of them.",
+        lowest);
+  for (size_t i = 0; i < n_rows * self->n_modes && largest > 1; i++)
+    self->r[i] = (float) (self->r[i] / largest);
+  return IMK_OK;
+}
+
 ImkStatus
 imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
     ImkShreconstructExclude **self, ImkError *error)
@@ -176,6 +246,8 @@ imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
           "matrix, so a cell cannot be excluded exactly. Invert this "
           "interaction matrix, or use invalid-policy zero or hold.");
   }
+  if (status == IMK_OK)
+    status = leave_gain_out (e, error);
   if (status == IMK_OK)
     *self = e;
   else
