@@ -265,6 +265,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   if (status == IMK_OK)
     status = check_sensor (self, &plan, error);
   if (status == IMK_OK)
+    status = gst_sh_reconstruct_outputs_check (self->outputs, &plan, error);
+  if (status == IMK_OK)
     status = imk_shreconstruct_new (backend, &plan.config, &kernel, error);
   if (status == IMK_OK) {
     close_kernel (element);
@@ -298,6 +300,8 @@ update_kernel (GstShReconstruct *self, ImkError *error)
       gst_sh_reconstruct_plan (gst_imaging_settings_now (self->base.settings),
           FALSE, self->n_input, &plan, error);
 
+  if (status == IMK_OK)
+    status = gst_sh_reconstruct_outputs_check (self->outputs, &plan, error);
   if (status == IMK_OK)
     status = imk_shreconstruct_update (self->kernel, &plan.config, error);
   if (status == IMK_OK) {

@@ -22,6 +22,7 @@ struct _GstShReconstructOutputs {
   gint *map;
   GstShReconstructMirror mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
   gboolean is_clipped[GST_SH_RECONSTRUCT_N_MIRRORS]; /* T c0 of it */
+  gboolean is_silent[GST_SH_RECONSTRUCT_N_MIRRORS];  /* and was warned of */
 };
 
 #define TENSOR_CAPS \
@@ -65,8 +66,9 @@ clear_plan (GstShReconstructOutputs *self)
   g_clear_pointer (&self->map, g_free);
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
     gst_sh_reconstruct_mirror_clear (&self->mirrors[i]);
-    self->is_clipped[i] = FALSE;
+    self->is_clipped[i] = self->is_silent[i] = FALSE;
   }
+  self->n_outputs = 0;
 }
 
 void
@@ -182,6 +184,24 @@ gst_sh_reconstruct_combine (GstFlowReturn a, GstFlowReturn b)
 
 /* --- commands ------------------------------------------------------------- */
 
+#define NEEDS_MATRIX \
+  "The pad mirror_%u has no matrix. Set mirror-%u-location to an array " \
+  "[commands of this mirror, %u]."
+
+ImkStatus
+gst_sh_reconstruct_outputs_check (GstShReconstructOutputs *self,
+    const GstShReconstructPlan *plan, ImkError *error)
+{
+  const gboolean is_start = self->n_outputs == 0;
+
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
+    if (!plan->mirrors[i] && (is_start || self->mirrors[i].matrix) &&
+        gst_imaging_src_pads_has (self->pads, MIRROR_0 + i))
+      return imk_error_set (
+          error, IMK_ERROR_CONFIG, NEEDS_MATRIX, i, i, plan->config.n_commands);
+  return IMK_OK;
+}
+
 void
 gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan)
@@ -257,20 +277,25 @@ mirror_buffer (GstShReconstructMirror *mirror, const gfloat *commands,
   return buffer;
 }
 
+/* A pad that was requested while frames pass has no buffers before its matrix
+ * is set. Once. */
+static void
+report_silence (GstShReconstructOutputs *self, guint mirror)
+{
+  if (!self->is_silent[mirror])
+    GST_ELEMENT_WARNING (self->element, LIBRARY, SETTINGS,
+        (NEEDS_MATRIX " Until then it has no buffers.", mirror, mirror,
+            self->n_commands),
+        (NULL));
+  self->is_silent[mirror] = TRUE;
+}
+
 static GstFlowReturn
 push_mirror (GstShReconstructOutputs *self, guint mirror, GstImagingSrcPad *pad,
     GstBuffer *buffer, gint fps_n, gint fps_d)
 {
   GstFlowReturn flow;
 
-  if (!buffer) {
-    GST_ELEMENT_ERROR (self->element, LIBRARY, SETTINGS,
-        ("The pad mirror_%u has no matrix. Set mirror-%u-location to an array "
-         "[commands of this mirror, %u].",
-            mirror, mirror, self->n_commands),
-        (NULL));
-    return GST_FLOW_ERROR;
-  }
   flow = gst_imaging_src_pad_negotiate (pad, GST_IMAGING_PREFER_OURS,
       mirror_caps (self->mirrors[mirror].n, fps_n, fps_d));
   if (flow != GST_FLOW_OK) {
@@ -295,11 +320,14 @@ gst_sh_reconstruct_outputs_push_mirrors (GstShReconstructOutputs *self,
     GstShReconstructMirror *mirror = &self->mirrors[i];
     GstBuffer *buffer;
 
-    if (!pad)
+    if (pad && !mirror->matrix) {
+      report_silence (self, i);
+      flow = gst_sh_reconstruct_combine (flow, GST_FLOW_OK);
+    }
+    if (!pad || !mirror->matrix)
       continue;
-    buffer =
-        mirror->matrix ? mirror_buffer (mirror, commands, is_held, out) : NULL;
-    if (mirror->matrix && mirror->is_limited)
+    buffer = mirror_buffer (mirror, commands, is_held, out);
+    if (mirror->is_limited)
       *limited = (gint) i;
     flow = gst_sh_reconstruct_combine (
         flow, push_mirror (self, i, pad, buffer, fps_n, fps_d));

@@ -29,6 +29,11 @@ void gst_sh_reconstruct_outputs_release (
 void gst_sh_reconstruct_outputs_event (
     GstShReconstructOutputs *self, GstEvent *event);
 
+/* Whether @plan has the matrices of the pads: all of them at the start, later
+ * those that are in use. */
+ImkStatus gst_sh_reconstruct_outputs_check (GstShReconstructOutputs *self,
+    const GstShReconstructPlan *plan, ImkError *error);
+
 /* Takes map and mirrors out of @plan. */
 void gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan);

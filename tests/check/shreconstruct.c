@@ -608,6 +608,44 @@ CHECK_TEST (test_a_mirror_needs_a_matrix)
   check_error (bus, LIBRARY, SETTINGS, "mirror-1-location");
 }
 
+CHECK_LOOP_TEST (test_the_matrix_of_a_mirror_stays, 2)
+{
+  static const gchar *const none[] = {NULL, ""};
+  g_autoptr (CheckHarness) h = mirror_harness ("");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  fail_unless_equals_float (step (h, -1), 1);
+  g_object_set (h->element, "mirror-0-location", none[__i__], NULL);
+  fail_unless_equals_float (step (h, -1), 2);
+  check_warning (bus, LIBRARY, SETTINGS, "The pad mirror_0 has no matrix");
+}
+
+/* Requested while frames pass. */
+CHECK_TEST (test_a_mirror_waits_for_its_matrix)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *tip = check_path_of ("tip.npy");
+  g_autoptr (CheckHarness) mirror = NULL;
+  GstBuffer *out;
+  gfloat command;
+
+  fail_unless_equals_float (step (h, -1), 1);
+  mirror = gst_harness_new_with_element (h->element, NULL, "mirror_1");
+  for (guint t = 0; t < 2; t++) {
+    g_object_set (h->element, "leak", 0.5, NULL);
+    step (h, -1);
+  }
+  check_warning (bus, LIBRARY, SETTINGS, "The pad mirror_1 has no matrix");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  g_object_set (h->element, "leak", 1.0, "mirror-1-location", tip, NULL);
+  fail_unless_equals_float (step (h, -3), 3);
+  out = check_pull (mirror);
+  gst_buffer_extract (out, 0, &command, sizeof (command));
+  fail_unless_equals_float (command, 3);
+  gst_buffer_unref (out);
+}
+
 /* Two lenslets side by side: Southwell's wavefront between their middles is the
  * mean of the slopes. */
 CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
