@@ -314,12 +314,31 @@ update_kernel (GstShReconstruct *self, ImkError *error)
   return status;
 }
 
+/* A file of terms has taken the place of gain and leak.
+ * @before: (nullable) */
+static ImkStatus
+check_gain (const GstShReconstructSettings *before,
+    const GstShReconstructSettings *now, ImkError *error)
+{
+  if (before && before->controller && now->controller &&
+      (now->gain != before->gain || now->leak != before->leak))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "gain and leak do nothing while controller-location \"%s\" has the "
+        "terms. Set mode-gains, or make controller-location empty.",
+        now->controller->location);
+  return IMK_OK;
+}
+
 ImkStatus
 gst_sh_reconstruct_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
+  ImkStatus status = check_gain (
+      before, gst_imaging_settings_now (self->base.settings), error);
 
+  if (status != IMK_OK)
+    return status;
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_WAVEFRONT)
     gst_sh_reconstruct_wavefront_forget (self->wavefront);
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_KERNEL)

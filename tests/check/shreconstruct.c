@@ -203,6 +203,30 @@ CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
   check_warning (bus, LIBRARY, SETTINGS, "is 3, above 2 - leak = 1.75");
 }
 
+CHECK_LOOP_TEST (test_gain_and_leak_give_way_to_terms, 2)
+{
+  static const gchar *const names[] = {"gain", "leak"};
+  static const gfloat integrator[] = {1, 0.5f};
+  g_autofree gchar *path = check_path_of ("integrator.npy");
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+
+  write_array ("integrator.npy", 2, 1, integrator);
+  h = harness_new ("gain=0.25", SLOPES);
+  bus = check_watch (h->element);
+  fail_unless_equals_float (step (h, -2), 0.5);
+  g_object_set (h->element, "controller-location", path, "gain", 0.125, NULL);
+  fail_unless_equals_float (step (h, -2), 1.5);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  g_object_set (h->element, names[__i__], 1.0, NULL);
+  fail_unless_equals_float (step (h, -2), 2.5);
+  check_warning (bus, LIBRARY, SETTINGS, "gain and leak do nothing");
+  g_object_set (h->element, "maximum", 3.0, NULL);
+  fail_unless_equals_float (step (h, -2), 3);
+  g_object_set (h->element, "controller-location", NULL, NULL);
+  fail_unless_equals_float (step (h, 1), __i__ == 0 ? 2 : -0.125);
+}
+
 /* No more than 0.25 from frame to frame, whatever is asked for. */
 CHECK_TEST (test_each_step_keeps_the_slew_limit)
 {
