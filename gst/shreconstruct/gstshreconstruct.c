@@ -224,6 +224,24 @@ report_gain (GstShReconstruct *self)
         (NULL));
 }
 
+/* @n_sensor: cells of the sensor; @n_cells: of the columns of the matrix */
+static ImkStatus
+check_cells (guint n_sensor, guint n_cells, guint n_modes, ImkError *error)
+{
+  if (n_sensor == n_cells)
+    return IMK_OK;
+  if (n_modes == 2 * n_sensor)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The control matrix has the shape [%u, %u] and would fit the %u cells "
+        "of the sensor transposed. Transpose it, or name the axis of its "
+        "slopes.",
+        n_modes, 2 * n_cells, n_sensor);
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "The sensor has %u cells and the control matrix is made for %u. Use "
+      "the matrix of this sensor.",
+      n_sensor, n_cells);
+}
+
 /* Does the matrix fit the sensor? */
 static ImkStatus
 check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
@@ -241,12 +259,9 @@ check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
         2 * self->n_input,
         plan->is_idle ? ", as far as is known without a control matrix"
                       : " for the control matrix, which has other columns");
-  if (self->n_input && self->n_input != n_cells)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "The sensor has %u cells and the control matrix is made for %u. Use "
-        "the matrix of this sensor.",
-        self->n_input, n_cells);
-  return IMK_OK;
+  return self->n_input
+             ? check_cells (self->n_input, n_cells, plan->config.n_modes, error)
+             : IMK_OK;
 }
 
 /* Keeps the current kernel on failure. */
@@ -498,18 +513,20 @@ report_light (GstShReconstruct *self, const ImkShreconstructReport *report)
               "cells", G_TYPE_UINT, self->n_cells, NULL)));
 }
 
-/* Without a matrix the frame tells how many cells there are. */
+/* The first frame tells how many cells there are, and without a matrix each. */
 static ImkStatus
 follow_sensor (GstShReconstruct *self, const Frame *f,
     const GstShReconstructSettings *s, ImkError *error)
 {
   guint n_cells;
 
-  if (!self->is_idle)
+  if (!self->is_idle && self->n_input)
     return IMK_OK;
   n_cells = self->is_tensor
                 ? self->n_input
                 : gst_sh_reconstruct_cells_of_frame (f->in, s->results);
+  if (!self->is_idle && n_cells > 0)
+    return check_cells (n_cells, self->n_cells, self->n_modes, error);
   if (n_cells == 0 || n_cells == self->n_cells)
     return IMK_OK;
   self->n_input = n_cells;

@@ -124,7 +124,10 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
       a->dims[1] / 2 > IMK_SHRECONSTRUCT_MAX_CELLS ||
       a->dims[0] > IMK_SHRECONSTRUCT_MAX_COMMANDS)
     return wrong_shape (s->matrix, a, "matrix-location",
-        "[commands, 2 cells]: dx of all cells, then dy (slope-order)", error);
+        n_cells && a->n_dims == 2 && a->dims[0] == 2 * (guint64) n_cells
+            ? "[commands, 2 cells], and would fit transposed"
+            : "[commands, 2 cells]: dx of all cells, then dy (slope-order)",
+        error);
   p->config.n_cells = (guint32) (a->dims[1] / 2);
   p->config.n_modes = p->config.n_commands = (guint32) a->dims[0];
   status = find_order (s, "matrix-location", s->matrix, &p->order, error);
@@ -149,8 +152,12 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
   if (!gst_sh_centroid_array_has_shape (
           a, 2 * (guint64) c->n_cells, c->n_commands)) {
     g_autofree gchar *expected =
-        g_strdup_printf ("[%u, %u]: slopes of the %u cells, and the commands",
-            2 * c->n_cells, c->n_commands, c->n_cells);
+        g_strdup_printf ("[%u, %u]: slopes of the %u cells, and the commands%s",
+            2 * c->n_cells, c->n_commands, c->n_cells,
+            gst_sh_centroid_array_has_shape (
+                a, c->n_commands, 2 * (guint64) c->n_cells)
+                ? "; it would fit transposed"
+                : "");
 
     return wrong_shape (
         s->interaction, a, "interaction-location", expected, error);

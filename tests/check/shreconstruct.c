@@ -44,6 +44,8 @@ write_arrays (void)
   write_array ("nan.npy", 1, 2 * N_CELLS, with_nan);
   write_array ("odd.npy", 1, 5, ones);
   write_array ("vector.npy", 1, 3, ones);
+  write_array ("transposed.npy", 2 * N_CELLS, 2, ones);
+  write_array ("odd-transposed.npy", 2 * N_CELLS, 3, ones);
   write_array ("interaction.npy", 2 * N_CELLS, N_COMMANDS, by_means);
   write_array ("map.npy", 1, 3, map);
   write_array ("wrong-map.npy", 1, 3, wrong_map);
@@ -1466,6 +1468,13 @@ static const struct {
     {SLOPES, "matrix-location=$/odd.npy", "[commands, 2 cells]"},
     {SLOPES, "matrix-location=$/nan.npy", "nan"},
     {SLOPES, "matrix-location=$/three-cells.npy", "The sensor has 2 cells"},
+    {SLOPES, "matrix-location=$/transposed.npy",
+        "[4, 2] and would fit the 2 cells of the sensor transposed"},
+    {SLOPES, "matrix-location=$/odd-transposed.npy", "would fit transposed"},
+    {SLOPES,
+        "matrix-location=$/one.npy invalid-policy=exclude "
+        "interaction-location=$/one.npy",
+        "would fit transposed"},
     {SLOPES, "matrix-location=$/means.npy reference-location=$/vector.npy",
         "a number for each command"},
     {SLOPES, "matrix-location=$/means.npy modes-location=$/vector.npy",

@@ -209,6 +209,12 @@ class Loop(Folder):
         for commands in found[1:]:
             np.testing.assert_array_equal(commands, found[0])
 
+    def test_a_matrix_that_would_fit_transposed_is_told(self):
+        path = self.save("t.npy", np.ascontiguousarray(self.control.T))
+        with self.assertRaisesRegex(AssertionError, f"would fit the {N} cells of the sensor transposed"):
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={path}") as stream:
+                stream.commands(frame_of(np.zeros(2 * N), self.rng))
+
     def test_cubes_of_cacao_are_matrices(self):
         """[modes, y, x]: of control matrix, interaction matrix and modes"""
         frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
