@@ -113,6 +113,9 @@ orient (GstShReconstructMatrix *self, const gchar *location, gboolean is_cube,
   const gboolean along_row = has_slopes_along_row (row, column, is_cube, axis);
 
   self->order = order_of (along_row ? row : column);
+  self->is_guess &= along_row && self->order == GST_SH_RECONSTRUCT_ORDER_AUTO;
+  if (self->is_guess)
+    self->order = GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
   if (along_row != (axis == 0))
     self->array = transpose (self->array);
   g_clear_pointer (&told, gst_structure_free);
@@ -130,6 +133,8 @@ gst_sh_reconstruct_matrix_load (
   if (!array)
     return NULL;
   self = g_new (GstShReconstructMatrix, 1);
+  self->is_guess =
+      array->n_dims == 3 && array->dims[2] == 2 && array->dims[1] != 2;
   is_cube = flatten (array);
   self->array = array;
   if (array->n_dims == 2)

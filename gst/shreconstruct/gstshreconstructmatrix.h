@@ -10,11 +10,13 @@ G_BEGIN_DECLS
 typedef struct {
   GstShCentroidArray *array;
   GstShReconstructOrder order; /* AUTO: the file does not tell */
+  gboolean is_guess;           /* @order is that of the shape, not of a name */
 } GstShReconstructMatrix;
 
 /* @axis: of slopes: 0 along a row, 1 from row to row. A file that names the
  * axes the other way round is
- * transposed. A cube, as cacao has, is [modes, y, x]: slopes are along y and x
+ * transposed. A cube, as cacao has, is [modes, y, x]: slopes are along y and x.
+ * One of [modes, cells, 2] is interleaved
  * Returns: (transfer full) (nullable): with finite numbers */
 GstShReconstructMatrix *gst_sh_reconstruct_matrix_load (
     const gchar *property, const gchar *location, guint axis, ImkError *error);

@@ -54,7 +54,7 @@ find_order (const GstShReconstructSettings *s, const gchar *property,
 {
   const GstShReconstructMatrix *m = file->data;
 
-  if (s->order != GST_SH_RECONSTRUCT_ORDER_AUTO &&
+  if (!m->is_guess && s->order != GST_SH_RECONSTRUCT_ORDER_AUTO &&
       m->order != GST_SH_RECONSTRUCT_ORDER_AUTO && s->order != m->order)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "%s \"%s\" says that its slopes are %s, and slope-order says the other "

@@ -228,6 +228,8 @@ class Loop(Folder):
                            for name, values, columns in (("r", modal, CELLS), ("m", modes.T, 4), ("d", d.T, CELLS))]
         turned = modal.reshape(5, 2, N).transpose(0, 2, 1)
         files["interleaved"] = [self.save_fits("i.fits", turned, "CTYPE1  = 'interleaved'"), *files["cube"][1:]]
+        of_pairs = d.reshape(2, N, 12).transpose(2, 1, 0)
+        files["pairs"] = [self.save("i.npy", turned), files["cube"][1], self.save_fits("di.fits", of_pairs)]
         found = []
         for matrix, modes, interaction in files.values():
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={matrix} modes-location={modes} invalid-policy=exclude"
@@ -380,6 +382,11 @@ class Ao(Folder):
         found, printed = self.invert(self.save_fits("named.fits", turned, "CTYPE1  = 'slopes interleaved'"))
         np.testing.assert_allclose(found, expected, atol=1e-5)
         self.assertNotIn("cube", printed)
+        bare = self.save("pairs.npy", turned)
+        found, printed = self.invert(bare)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        self.assertIn(f"12 commands with {2 * N} slopes each, dx and dy of each cell in turn", printed)
+        self.assertGreater(abs(self.invert(bare, "--slope-order", "x-then-y")[0] - expected).max(), 0.01)
 
     def test_a_matrix_that_is_suspicious_is_a_warning(self):
         matrix = self.rng.normal(size=(2 * N, 12))
@@ -467,6 +474,7 @@ class Ao(Folder):
         for words, sentence, status in (
                 ([self.save("t.npy", np.load(good).T)], "transpose it", 3),
                 ([self.save("v.npy", np.ones(4))], "[2 cells, commands]", 3),
+                ([self.save("2.npy", np.load(good).reshape(2, N, 11))], f"[2, {N}, 11]: it can be [2, cells, commands], or a cube of 2 commands", 3),
                 ([self.save("o.npy", np.load(good)[1:, :10])], "a row may be missing, or it is transposed", 3),
                 ([self.save("x.npy", np.load(good) + 0j)], "has complex numbers", 3),
                 ([self.save("z0.npy", np.zeros((4, 2))), "--noise", "1", "--covariance", self.save("e.npy", np.eye(2))], "all numbers are 0", 3),

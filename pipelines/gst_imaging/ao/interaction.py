@@ -19,6 +19,15 @@ def order_of(name):
     return next((order for order in ORDERS if order in name), None)
 
 
+def order_of_file(name, shape):
+    """shape: in the file. Returns: the order that the name of an axis tells; else of [modes, cells, 2] that of its shape; None for none"""
+    return order_of(name) or ("interleaved" if is_of_pairs(shape) else None)
+
+
+def is_of_pairs(shape):
+    return len(shape) == 3 and shape[2] == 2 != shape[1]
+
+
 def has_slopes(name):
     return "slope" in name or order_of(name) is not None
 
@@ -32,10 +41,14 @@ def turn(path, values, axis, warn):
     row = " ".join(row)
     is_named, shape = has_slopes(row) != has_slopes(column), list(values.shape)
     along_row = has_slopes(row) if is_named else values.ndim == 3 or axis == 1
+    if len(shape) == 3 and not is_named and axis == 0 and shape[0] == 2 != shape[1]:
+        raise Failure(UNREADABLE, f"{path} has the shape {shape}: it can be [2, cells, commands], or a cube of 2 commands. Save it with two axes,"
+                                  " [2 cells, commands].")
     values = values.reshape(len(values), -1)
     if len(shape) == 3 and not is_named:
+        slopes = "dx and dy of each cell in turn" if is_of_pairs(shape) else "[modes, y, x], as cacao writes one"
         warn(f"{path} has the shape {shape}: it is taken as a cube of {len(values)} {'commands' if axis == 0 else 'modes'} with"
-             f" {values.shape[1]} slopes each, [modes, y, x], as cacao writes one.")
+             f" {values.shape[1]} slopes each, {slopes}.")
     name = row if along_row else column
     if along_row == (axis == 1):
         return values, name, False
@@ -45,10 +58,11 @@ def turn(path, values, axis, warn):
     return values.T, name, True
 
 
-def check_order(path, told, order):
+def check_order(path, name, shape, order):
     """order: that of --slope-order. Returns: the order that counts"""
+    told = order_of(name)
     if order in (None, "auto"):
-        return told or "x-then-y"
+        return order_of_file(name, shape) or "x-then-y"
     if told and told != order:
         raise Failure(WRONG_USE, f"{path} says that its slopes are {told}, and --slope-order says the other order. Leave --slope-order out, or"
                                  " correct the file.")
@@ -82,9 +96,10 @@ def warn_of(np, path, values, is_named, warn):
 
 def arrange(np, path, values, order, made):
     """order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
+    shape = values.shape
     values, name, is_transposed = turn(path, values, 0, made.warn)
     check_shape(np, path, values)
-    order = check_order(path, order_of(name), order)
+    order = check_order(path, name, shape, order)
     made.setting("slope-order", order, "x-then-y")  # of the file beside the matrix, which is no input
     made.setting("transposed", is_transposed, False)
     warn_of(np, path, values, has_slopes(name), made.warn)

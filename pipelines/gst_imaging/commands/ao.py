@@ -251,9 +251,10 @@ def words_of(text):
 
 def read_in_order(np, element, path, axis):
     """axis: of slopes, which become two: x or y, cell. The order is that which shreconstruct finds: by its property, else by the file."""
-    values, name, _turned = interaction.turn(path, read_array(np, path), axis, lambda _text: None)
+    given = read_array(np, path)
+    values, name, _turned = interaction.turn(path, given, axis, lambda _text: None)
     order = element.get_property("slope-order").value_nick
-    order = interaction.order_of(name) if order == "auto" else order
+    order = interaction.order_of_file(name, given.shape) if order == "auto" else order
     return telemetry.in_order(np, values, axis, order == "interleaved")
 
 
