@@ -29,11 +29,12 @@ gst_sh_centroid_array_new (guint n_dims, const guint64 *dims)
 }
 
 gpointer
-gst_sh_centroid_array_load (
-    const gchar *property, const gchar *location, ImkError *error)
+gst_sh_centroid_array_load_part (
+    const gchar *property, const gchar *location, gint part, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
+  GstImagingNdArray *npy =
+      gst_imaging_nd_array_load_part (location, part, &why);
   GstShCentroidArray *self = NULL;
   gdouble *values = NULL;
 
@@ -56,6 +57,13 @@ gst_sh_centroid_array_load (
   g_clear_error (&why);
   g_clear_pointer (&npy, gst_imaging_nd_array_free);
   return self;
+}
+
+gpointer
+gst_sh_centroid_array_load (
+    const gchar *property, const gchar *location, ImkError *error)
+{
+  return gst_sh_centroid_array_load_part (property, location, -1, error);
 }
 
 /* The columns from @first on, which alone may be left open by a NaN, are not

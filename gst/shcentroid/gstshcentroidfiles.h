@@ -25,7 +25,10 @@ GstShCentroidArray *gst_sh_centroid_array_new (
 /* A GstImagingFileLoad. Returns: GstShCentroidArray */
 gpointer gst_sh_centroid_array_load (
     const gchar *property, const gchar *location, ImkError *error);
-/* The same; all its numbers are finite. */
+/* One of several images in a file, from 0 on; -1: the first. */
+gpointer gst_sh_centroid_array_load_part (
+    const gchar *property, const gchar *location, gint part, ImkError *error);
+/* As gst_sh_centroid_array_load (); all its numbers are finite. */
 gpointer gst_sh_centroid_array_load_finite (
     const gchar *property, const gchar *location, ImkError *error);
 

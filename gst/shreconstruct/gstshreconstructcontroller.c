@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "gstshreconstructfile.h"
+
 enum { MAX_TERMS = IMK_SHRECONSTRUCT_MAX_TERMS, MAX_STEPS = 500 };
 
 /* Terms that were rounded to float32 move a pole by about this much. */
@@ -100,7 +102,7 @@ gst_sh_reconstruct_controller_load (
     const gchar *property, const gchar *location, ImkError *error)
 {
   GstShCentroidArray *array =
-      gst_sh_centroid_array_load_finite (property, location, error);
+      gst_sh_reconstruct_array_load (property, location, error);
   GstShReconstructController *self;
 
   if (!array)

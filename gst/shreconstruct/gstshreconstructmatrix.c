@@ -5,13 +5,14 @@
 
 #include "gstimagingarrayfile.h"
 #include "gstimagingdescription.h"
+#include "gstshreconstructfile.h"
 
 /* Returns: (transfer full) (nullable): what the file tells of its axes */
 static GstStructure *
-read_told (const gchar *location)
+read_told (const gchar *location, gint part)
 {
   GstImagingArrayReader *reader =
-      gst_imaging_array_reader_new (location, G_MAXUINT64, NULL);
+      gst_imaging_array_reader_new_part (location, G_MAXUINT64, part, NULL);
   GstImagingDescription *description;
   GstStructure *told;
 
@@ -84,7 +85,7 @@ gst_sh_reconstruct_modes_load (
     const gchar *property, const gchar *location, ImkError *error)
 {
   GstShCentroidArray *array =
-      gst_sh_centroid_array_load_finite (property, location, error);
+      gst_sh_reconstruct_array_load (property, location, error);
 
   return array && flatten (array) ? transpose (array) : array;
 }
@@ -102,10 +103,10 @@ has_slopes_along_row (
 
 /* Slopes become those of @axis. */
 static void
-orient (GstShReconstructMatrix *self, const gchar *location, gboolean is_cube,
-    guint axis)
+orient (GstShReconstructMatrix *self, const gchar *location, gint part,
+    gboolean is_cube, guint axis)
 {
-  GstStructure *told = read_told (location);
+  GstStructure *told = read_told (location, part);
   g_autofree gchar *x = name_of (told, 0), *y = name_of (told, 1);
   g_autofree gchar *both = g_strjoin (" ", x, y, NULL);
   g_autofree gchar *mode = name_of (told, 2);
@@ -121,26 +122,48 @@ orient (GstShReconstructMatrix *self, const gchar *location, gboolean is_cube,
   g_clear_pointer (&told, gst_structure_free);
 }
 
+/* INTERACTION_MATRIX is [cells, 2, commands]. Returns: whether @self is one */
+static gboolean
+take_interaction (GstShReconstructMatrix *self, const gchar *name)
+{
+  GstShCentroidArray *a = self->array;
+
+  if (g_strcmp0 (name, "INTERACTION_MATRIX") != 0 || a->n_dims != 3 ||
+      a->dims[1] != 2)
+    return FALSE;
+  a->n_dims = 2;
+  a->dims[0] *= 2;
+  a->dims[1] = a->dims[2];
+  self->order = GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
+  return TRUE;
+}
+
 GstShReconstructMatrix *
 gst_sh_reconstruct_matrix_load (
     const gchar *property, const gchar *location, guint axis, ImkError *error)
 {
+  const gchar *name;
+  gint part;
   GstShCentroidArray *array =
-      gst_sh_centroid_array_load_finite (property, location, error);
+      gst_sh_reconstruct_array_load (property, location, error);
   GstShReconstructMatrix *self;
   gboolean is_cube;
 
-  if (!array)
+  if (!array || !gst_sh_reconstruct_find_image (
+                    property, location, &name, &part, error)) {
+    g_free (array);
     return NULL;
+  }
   self = g_new (GstShReconstructMatrix, 1);
+  self->order = GST_SH_RECONSTRUCT_ORDER_AUTO;
   self->is_guess =
       array->n_dims == 3 && array->dims[2] == 2 && array->dims[1] != 2;
-  is_cube = flatten (array);
   self->array = array;
+  if (take_interaction (self, name))
+    return self;
+  is_cube = flatten (array);
   if (array->n_dims == 2)
-    orient (self, location, is_cube, axis);
-  else
-    self->order = GST_SH_RECONSTRUCT_ORDER_AUTO;
+    orient (self, location, part, is_cube, axis);
   return self;
 }
 

@@ -2,6 +2,7 @@
 #include "gstshreconstructsettings.h"
 
 #include "gstshreconstructcontroller.h"
+#include "gstshreconstructfile.h"
 #include "gstshreconstructmatrix.h"
 
 static const GEnumValue loop_values[] = {
@@ -91,8 +92,8 @@ load_interaction (const gchar *property, const gchar *location, ImkError *error)
 
 #define FILE_OF(NAME, GROUP, MEMBER, BLURB) \
   GST_IMAGING_PATH (NAME "-location", LIVE, GST_SH_RECONSTRUCT_##GROUP, \
-      GstShReconstructSettings, MEMBER, gst_sh_centroid_array_load_finite, \
-      g_free, BLURB)
+      GstShReconstructSettings, MEMBER, gst_sh_reconstruct_array_load, g_free, \
+      BLURB)
 #define MATRIX_OF(NAME, MEMBER, BLURB) \
   GST_IMAGING_PATH (NAME "-location", LIVE, GST_SH_RECONSTRUCT_KERNEL, \
       GstShReconstructSettings, MEMBER, load_##MEMBER, \
@@ -104,7 +105,7 @@ load_interaction (const gchar *property, const gchar *location, ImkError *error)
 #define MIRROR_OF(NUMBER) \
   GST_IMAGING_PATH ("mirror-" #NUMBER "-location", LIVE, \
       GST_SH_RECONSTRUCT_OUTPUT, GstShReconstructSettings, mirrors[NUMBER], \
-      gst_sh_centroid_array_load_finite, g_free, \
+      gst_sh_reconstruct_array_load, g_free, \
       "Path of an array [commands of this mirror, commands]: the matrix " \
       "that makes the output of the pad mirror_" #NUMBER \
       " from the commands"), \

@@ -10,7 +10,7 @@ from support import SOURCE, TIMEOUT, FolderCase, Gst, gst_imaging, main, name_ax
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
-from gst_imaging.ao import bases
+from gst_imaging.ao import aot, bases
 
 CELLS, PITCH = 6, 8  # along each axis
 SENSOR = f"shcentroid name=sh columns={CELLS} rows={CELLS} pitch-x={PITCH} pitch-y={PITCH}"
@@ -238,6 +238,31 @@ class Loop(Folder):
         for commands in found[1:]:
             np.testing.assert_array_equal(commands, found[0])
         self.assertGreater(np.abs(found[0]).max(), 0.01)
+
+    def test_telemetry_names_its_images(self):
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        frame[:PITCH, :PITCH] = 0
+        modes = np.linalg.qr(self.rng.normal(size=(12, 5)))[0].astype(np.float32)
+        d, flat, offsets = self.influence.astype(np.float32), self.rng.normal(size=12), self.rng.normal(size=(2, N)) / 9
+        modal = np.linalg.pinv(d @ modes).astype(np.float32)
+        path = f"{self.folder}/telemetry.fits"
+        aot.write(np, path, [], {}, [aot.Image(name, np.ascontiguousarray(values)) for name, values in (
+            ("MEASUREMENTS", np.ones((9, 2, N))), ("MEASUREMENTS_TO_MODES", modal.reshape(5, 2, N)), ("MODES_TO_COMMANDS", modes),
+            ("INTERACTION_MATRIX", d.reshape(2, N, 12).transpose(1, 0, 2)), ("REF_COMMANDS", flat), ("REF_MEASUREMENTS", offsets))])
+        names = "matrix", "modes", "interaction", "reference", "slope-offsets"
+        found = []
+        for files in ([self.save(f"{name}.npy", values) for name, values in zip(names, (modal, modes, d, flat, offsets))], [path] * 5):
+            properties = " ".join(f"{name}-location={file}" for name, file in zip(names, files))
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties} invalid-policy=exclude") as stream:
+                found.append(stream.commands(frame))
+        np.testing.assert_array_equal(found[1], found[0])
+        two = f"{self.folder}/two.fits"
+        aot.write(np, two, [], {}, [aot.Image(name, self.control.reshape(12, 2, N)) for name in ("A", "B")])
+        for properties, sentence in ((f"matrix-location={two}", r"has 2 images \(0: A f32 \[12, 2, 36\]; 1: B .*, none of them named CONTROL_MATRIX"),
+                                     (f"matrix-location={self.matrix} actuator-map-location={two}", "convert FILE ONE.npy --part=NUMBER")):
+            with self.assertRaisesRegex(AssertionError, sentence):
+                with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties}") as stream:
+                    stream.commands(frame)
 
     def test_slopes_of_others_come_from_shared_memory(self):
         """As pyRTC (2 N,) and cacao (2 N, 1) have them, and as an image with a matrix that is a cube"""
