@@ -221,7 +221,7 @@ class Simulated(FolderCase):
         with self.stream(f"{mirror} gain={self.GAIN}") as stream:
             record = recorder.Recorder(np, stream.pipeline, self.folder, with_frames=False)
             self.residual(self.telescope(photons, n_frames), stream, n_frames)
-            files = telemetry.matrices(np, np.load, record.element, lambda path, _axis: np.load(path).reshape(-1, 2, self.N ** 2))
+            files = telemetry.matrices(np, lambda path, _kind: np.load(path), record.element, lambda path, _axis: np.load(path).reshape(-1, 2, self.N ** 2))
             telemetry.write(np, self.path("loop.fits"), record, files, "SCAO", None, "test", delay=2)
             record.remove()
         printed = command(self.folder, "ao", "gains", "loop.fits", "-o", "out", "--overwrite")
@@ -257,7 +257,7 @@ class Simulated(FolderCase):
         with self.stream(f"{mirror} loop=open") as stream:
             record = recorder.Recorder(np, stream.pipeline, self.folder, with_frames=False)
             self.residual(self.telescope(5000, 300), stream, 300)
-            files = telemetry.matrices(np, np.load, record.element, lambda path, _axis: np.load(path).reshape(-1, 2, self.N ** 2))
+            files = telemetry.matrices(np, lambda path, _kind: np.load(path), record.element, lambda path, _axis: np.load(path).reshape(-1, 2, self.N ** 2))
             telemetry.write(np, self.path("loop.fits"), record, files, "SCAO", None, "test")
             record.remove()
         self.assertIn("open loop", command(self.folder, "ao", "gains", "loop.fits", "-o", "out", "--delay", "2", status=3))

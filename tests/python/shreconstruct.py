@@ -413,6 +413,17 @@ class Ao(Folder):
         self.assertIn(f"12 commands with {2 * N} slopes each, dx and dy of each cell in turn", printed)
         self.assertGreater(abs(self.invert(bare, "--slope-order", "x-then-y")[0] - expected).max(), 0.01)
 
+    def test_telemetry_names_its_images(self):
+        matrix = self.rng.normal(size=(2 * N, 12)).astype(np.float32)
+        expected, _printed = self.invert(self.save("d.npy", matrix))
+        path = f"{self.folder}/telemetry.fits"
+        images = [("CONTROL_MATRIX", np.ones((12, 2, N))), ("INTERACTION_MATRIX", matrix.reshape(2, N, 12).transpose(1, 0, 2))]
+        aot.write(np, path, [], {}, [aot.Image(name, np.ascontiguousarray(values)) for name, values in images])
+        np.testing.assert_allclose(self.invert(path)[0], expected, atol=1e-5)
+        aot.write(np, path, [], {}, [aot.Image(name, values) for name, values in (images[0], ("A", np.ones((2, 2))))])
+        self.assertIn("has 2 images (0: CONTROL_MATRIX f64 [12, 2, 36]; 1: A f64 [2, 2]), none of them named INTERACTION_MATRIX",
+                      self.invert(path, status=3)[1])
+
     def test_a_matrix_that_is_suspicious_is_a_warning(self):
         matrix = self.rng.normal(size=(2 * N, 12))
         self.assertNotIn("command", self.invert(self.save("d.npy", matrix))[1])

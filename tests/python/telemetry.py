@@ -144,6 +144,13 @@ class RecordTest(unittest.TestCase):
         self.assertEqual((loop.modal_coefficients.data.shape, loop.delay), ((4, 4), 1.5))
         np.testing.assert_allclose(loop.time_filter_num.data, [[0.4, -0.1], [0.2, -0.05], [0.8, -0.2], [0, 0]])
         np.testing.assert_array_equal(loop.time_filter_den.data, [[1, -0.9, -0.05]])
+        # shreconstruct and ao record take the images of a recording by their names
+        recorded = shutil.copy(os.path.join(self.folder, "out", "telemetry.fits"), os.path.join(self.folder, "before.fits"))
+        settings = " ".join(f"{name}-location={recorded}" for name in ("matrix", "modes", "interaction", "reference"))
+        self.record(f"{source} ! {SENSOR} ! shreconstruct {settings} loop=open ! fakesink", "--no-pixels", "--frames", "4")
+        again = self.read()[2]
+        for name in ("measurements_to_modes", "modes_to_commands", "interaction_matrix", "ref_commands", "commands"):
+            np.testing.assert_array_equal(getattr(again, name).data, getattr(loop, name).data)
 
     def test_files_of_wrong_shapes_are_a_sentence(self):
         source = f"picturesrc location={self.save('spots.npy', spots('u1', self.rng))}"

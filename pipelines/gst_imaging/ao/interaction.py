@@ -2,15 +2,16 @@
 """Interaction matrices [2 cells, commands] and control matrices: which axis has the slopes, and in which order. Cubes of cacao."""
 from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
-from . import telemetry
+from . import images, telemetry
 
 ORDERS = ("interleaved", "x-then-y")
+KINDS = ("interaction", "matrix")  # of images, by the axis of slopes
 SHOWN = 10  # commands that are named
 
 
-def names_of(path, n_dims):
+def names_of(path, part, n_dims):
     """Returns: the names of the axes, that along a row first; "" for one without"""
-    told = library.Arrays().quantities_of(path)[0]
+    told = library.Arrays(part).quantities_of(path)[0]
     return [told.get(f"axis-{axis}-name", "").lower() for axis in range(n_dims)]
 
 
@@ -37,7 +38,10 @@ def turn(path, values, axis, warn):
     [modes, y, x]. Returns: the matrix with its slopes along the axis; the name of that axis; and whether it was transposed"""
     if values.ndim not in (2, 3):
         return values, "", False
-    *row, column = names_of(path, values.ndim)
+    part = images.part_of(path, KINDS[axis])
+    if part >= 0 and axis == 0 and values.ndim == 3 and values.shape[1] == 2:  # INTERACTION_MATRIX is [cells, 2, commands]
+        return values.reshape(-1, values.shape[2]), "slopes interleaved", False
+    *row, column = names_of(path, part, values.ndim)
     row = " ".join(row)
     is_named, shape = has_slopes(row) != has_slopes(column), list(values.shape)
     along_row = has_slopes(row) if is_named else values.ndim == 3 or axis == 1

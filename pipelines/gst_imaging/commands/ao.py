@@ -17,7 +17,7 @@ import re
 import shlex
 
 from .. import job, library
-from ..ao import bases, gainscommand, interaction, inverse, recorder, telemetry
+from ..ao import bases, gainscommand, images, interaction, inverse, recorder, telemetry
 from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
 
@@ -73,8 +73,9 @@ def add_arguments(parser):
     gainscommand.add_arguments(parser)
 
 
-def read_array(np, path):
-    values = library.Arrays().read(path)
+def read_array(np, path, kind=None):
+    """kind: of images.NAMES, for a file with several"""
+    values = images.read(path, kind)
     if not np.isfinite(values).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"place {list(place)}"
@@ -178,7 +179,7 @@ def show(np, made, strengths, used, control):
 
 
 def invert(np, options, made):
-    matrix = interaction.arrange(np, options.input, read_array(np, options.input), options.slope_order, made)
+    matrix = interaction.arrange(np, options.input, read_array(np, options.input, "interaction"), options.slope_order, made)
     check(options, min(matrix.shape))
     made.input(options.input, "interaction matrix")
     if options.covariance:
@@ -251,7 +252,7 @@ def words_of(text):
 
 def read_in_order(np, element, path, axis):
     """axis: of slopes, which become two: x or y, cell. The order is that which shreconstruct finds: by its property, else by the file."""
-    given = read_array(np, path)
+    given = read_array(np, path, interaction.KINDS[axis])
     values, name, _turned = interaction.turn(path, given, axis, lambda _text: None)
     order = element.get_property("slope-order").value_nick
     order = interaction.order_of_file(name, given.shape) if order == "auto" else order
@@ -287,7 +288,7 @@ class Recording:
     def prepare(self, pipeline):
         self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
         try:
-            self.files = telemetry.matrices(self.np, lambda path: read_array(self.np, path), self.loop.element,
+            self.files = telemetry.matrices(self.np, lambda path, kind: read_array(self.np, path, kind), self.loop.element,
                                             lambda path, axis: read_in_order(self.np, self.loop.element, path, axis))
         except (ValueError, IndexError):  # shreconstruct refuses such a shape, with a sentence
             self.files = {}
