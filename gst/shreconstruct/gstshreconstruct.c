@@ -193,9 +193,12 @@ report_pole (GstShReconstruct *self)
   GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
       ("controller-location \"%s\": mode %u has %u pole%s on the unit circle or "
        "outside, the largest %s, so its commands can grow without an error. "
-       "Check a_1, a_2, ... of it, unless this is meant.",
+       "Check a_1, a_2, ... of it, unless this is meant.%s",
           s->controller->location, self->pole.mode, self->pole.n_out,
-          self->pole.n_out > 1 ? "s" : "", text),
+          self->pole.n_out > 1 ? "s" : "", text,
+          c->is_transposed ? " It may be transposed: a_1, a_2 are its first "
+                             "row, and b_0, b_1 its second."
+                           : ""),
       (NULL));
 }
 

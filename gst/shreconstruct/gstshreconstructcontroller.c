@@ -97,6 +97,19 @@ find_largest (const GstShCentroidArray *array)
   return largest;
 }
 
+/* Of the mode with the largest pole. */
+static gboolean
+is_transposed (
+    const GstShCentroidArray *array, const GstShReconstructPole *pole)
+{
+  const gdouble *terms;
+
+  if (pole->n_out == 0 || array->dims[array->n_dims - 1] != 2)
+    return FALSE;
+  terms = array->values + 4 * (gsize) pole->mode;
+  return find_pole ((const gdouble[]){terms[0], terms[2]}, 2, 0).n_out == 0;
+}
+
 gpointer
 gst_sh_reconstruct_controller_load (
     const gchar *property, const gchar *location, ImkError *error)
@@ -110,6 +123,7 @@ gst_sh_reconstruct_controller_load (
   self = g_new (GstShReconstructController, 1);
   self->array = array;
   self->pole = find_largest (array);
+  self->is_transposed = is_transposed (array, &self->pole);
   return self;
 }
 

@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
   GstShCentroidArray *array;
   GstShReconstructPole pole; /* the largest of an unstable mode */
+  gboolean is_transposed;    /* of 2 terms, and stable with those transposed */
 } GstShReconstructController;
 
 /* A GstImagingFileLoad: [2, terms] or [modes, 2, terms]; other shapes have no

@@ -205,6 +205,21 @@ CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
   check_warning (bus, LIBRARY, SETTINGS, "is 3, above 2 - leak = 1.75");
 }
 
+/* [2, 2] has the same shape transposed: an integrator, and a PI controller. */
+CHECK_LOOP_TEST (test_a_controller_may_be_transposed, 2)
+{
+  static const gfloat transposed[][4] = {{1, 0.5f, 0, 0}, {1, 0.5f, 0, -0.1f}};
+  g_autofree gchar *path = check_path_of ("transposed-terms.npy");
+  g_autoptr (CheckHarness) h = harness_new ("gain=0.5", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  write_array ("transposed-terms.npy", 2, 2, transposed[__i__]);
+  step (h, 0);
+  g_object_set (h->element, "controller-location", path, NULL);
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "It may be transposed");
+}
+
 CHECK_LOOP_TEST (test_gain_and_leak_give_way_to_terms, 2)
 {
   static const gchar *const names[] = {"gain", "leak"};
