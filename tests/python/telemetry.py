@@ -152,6 +152,26 @@ class RecordTest(unittest.TestCase):
         for name in ("measurements_to_modes", "modes_to_commands", "interaction_matrix", "ref_commands", "commands"):
             np.testing.assert_array_equal(getattr(again, name).data, getattr(loop, name).data)
 
+    def test_slopes_of_other_programs(self):
+        """Tensors of one row or an image, in either order, and of two rows: the same slopes and commands in the file."""
+        slopes = self.rng.normal(size=(FRAMES, 2, N)).astype(np.float32)
+        slopes[3, :, 4] = np.nan
+        control = np.load(self.control)
+        expected = -np.nan_to_num(slopes).reshape(FRAMES, -1).cumsum(0) @ control.T
+        turns = np.ascontiguousarray(slopes.transpose(0, 2, 1))
+        turned = self.save("turned.npy", control.reshape(COMMANDS, 2, N).transpose(0, 2, 1).reshape(COMMANDS, -1))
+        for values, shape, matrix, more in ((slopes, (1, 2 * N), self.control, ""), (slopes, (2 * N, 1), self.control, ""), (slopes, (2, N), self.control, ""),
+                                            (slopes, (2, N), turned, "slope-order=interleaved"), (slopes, (CELLS, 2 * CELLS), self.control, ""),
+                                            (turns, (1, 2 * N), self.control, "input-order=interleaved"),
+                                            (turns, (2 * N, 1), turned, "slope-order=interleaved"),
+                                            (slopes, (2 * N, 1), turned, "slope-order=interleaved input-order=x-then-y")):
+            with self.subTest(shape=shape, more=more):
+                path = self.save("slopes.npy", values.reshape(FRAMES, *shape))
+                self.record(f"picturesrc location={path} ! shreconstruct matrix-location={matrix} gain=1 leak=0 {more} ! fakesink")
+                _system, sensor, loop = self.read()
+                np.testing.assert_array_equal(sensor.measurements.data, slopes)
+                np.testing.assert_allclose(loop.commands.data, expected, atol=1e-4)
+
     def test_files_of_wrong_shapes_are_a_sentence(self):
         source = f"picturesrc location={self.save('spots.npy', spots('u1', self.rng))}"
         for settings, words in ((f"matrix-location={self.save('row.npy', np.ones(2 * N))}", "it needs [commands, 2 cells]"),

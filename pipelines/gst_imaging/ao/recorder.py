@@ -43,6 +43,7 @@ class Recorder:
         self.reserve = Reserve(folder)
         self.rows, self.missing, self.has_ended = [], 0, False  # number, time and closed of each frame
         self.pending, self.geometry, self.failure, self.rate, self.holder = None, {}, None, 0.0, None
+        self.matrix_order = None  # of the slopes along the control matrix, as its file or slope-order names it
         self.pads = [self.element.get_static_pad(name) for name in ("sink", "src")]
         self.probes = [pad.add_probe(self.Gst.PadProbeType.BUFFER, self.guard, function)
                        for pad, function in zip(self.pads, (self.take_input, self.take_output))]
@@ -81,11 +82,20 @@ class Recorder:
                     return result
         return None
 
+    def is_interleaved(self, dims):
+        """As shreconstruct takes them: two rows are x and y of all cells; other shapes have the order of input-order or of the matrix."""
+        order = self.element.get_property("input-order").value_nick
+        return dims[1:2] != [2] and (self.matrix_order if order == "auto" else order) == "interleaved"
+
     def tensors(self, buffer, caps):
-        dims = caps.get_string("dimensions").split(",")
-        cells = int(dims[0].split(":")[0])
+        """Returns: slopes [2, cells] and the bytes of the flags; None for a buffer of another size, which shreconstruct refuses"""
+        np, dims = self.np, [int(size) for size in caps.get_string("dimensions").split(",")[0].split(":")]
+        cells = int(np.prod(dims)) // 2
         data = bytes_of(self.Gst, buffer)
-        return cells, data[:8 * cells], data[8 * cells:]
+        if len(data) not in (8 * cells, 9 * cells):
+            return None, b""
+        values = np.frombuffer(data[:8 * cells], np.float32)
+        return values.reshape(cells, 2).T if self.is_interleaved(dims) else values.reshape(2, cells), data[8 * cells:]
 
     def metadata(self, buffer):
         result = self.result_of(buffer, "shwfs-centroids-v1", self.element.get_property("results"))
@@ -96,7 +106,8 @@ class Recorder:
         if not self.geometry:
             self.tell_geometry(result)
         data, flags = result.get_value("data"), result.get_value("flags") if result.has_field("flags") else None
-        return result.get_value("columns"), bytes_of(self.Gst, data), bytes_of(self.Gst, flags) if flags else b""
+        values = self.np.frombuffer(bytes_of(self.Gst, data), self.np.float32).reshape(2, result.get_value("columns"))
+        return values, bytes_of(self.Gst, flags) if flags else b""
 
     def tell_geometry(self, result):
         np = self.np
@@ -111,13 +122,14 @@ class Recorder:
         all_caps = self.pads[0].get_current_caps()
         caps = all_caps.get_structure(0)
         is_tensor = caps.get_name() == "other/tensors"
-        cells, slopes, flags = self.tensors(buffer, caps) if is_tensor else self.metadata(buffer)
-        values = np.frombuffer(slopes, np.float32).reshape(2, cells)
+        values, flags = self.tensors(buffer, caps) if is_tensor else self.metadata(buffer)
+        if values is None:
+            return
         if flags:  # a cell without a centroid has none
             values = np.where(np.frombuffer(flags, np.uint8) & library.NO_CENTROID, np.float32("nan"), values)
         known, fps_n, fps_d = caps.get_fraction("framerate")
         self.rate = fps_n / fps_d if known and fps_n > 0 else 0.0
-        self.pending = {"slopes": (np.float32, (2, cells), values.tobytes())}
+        self.pending = {"slopes": (np.float32, values.shape, values.tobytes())}
         if self.with_frames and not is_tensor and caps.get_string("format") in FORMATS:
             self.pending["frames"] = self.pixels(buffer, all_caps)
 

@@ -250,15 +250,6 @@ def words_of(text):
         raise Failure(WRONG_USE, f"The pipeline cannot be read: {str(error).lower()}.") from error
 
 
-def read_in_order(np, element, path, axis):
-    """axis: of slopes, which become two: x or y, cell. The order is that which shreconstruct finds: by its property, else by the file."""
-    given = read_array(np, path, interaction.KINDS[axis])
-    values, name, _turned = interaction.turn(path, given, axis, lambda _text: None)
-    order = element.get_property("slope-order").value_nick
-    order = interaction.order_of_file(name, given.shape) if order == "auto" else order
-    return telemetry.in_order(np, values, axis, order == "interleaved")
-
-
 def play_loop(options, made, recording):
     """Plays until the end, and keeps what was recorded before an error. Returns: the signal that stopped it, or None"""
     try:
@@ -289,9 +280,19 @@ class Recording:
         self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
         try:
             self.files = telemetry.matrices(self.np, lambda path, kind: read_array(self.np, path, kind), self.loop.element,
-                                            lambda path, axis: read_in_order(self.np, self.loop.element, path, axis))
+                                            self.read_in_order)
         except (ValueError, IndexError):  # shreconstruct refuses such a shape, with a sentence
             self.files = {}
+
+    def read_in_order(self, path, axis):
+        """axis: of slopes, which become two: x or y, cell. The order is that which shreconstruct finds: by its property, else by the file."""
+        given = read_array(self.np, path, interaction.KINDS[axis])
+        values, name, _turned = interaction.turn(path, given, axis, lambda _text: None)
+        order = self.loop.element.get_property("slope-order").value_nick
+        order = interaction.order_of_file(name, given.shape) if order == "auto" else order
+        if axis == 1:
+            self.loop.matrix_order = order
+        return telemetry.in_order(self.np, values, axis, order == "interleaved")
 
     def take_message(self, structure):
         if structure.get_name() == recorder.DONE:
