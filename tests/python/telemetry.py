@@ -186,10 +186,18 @@ class RecordTest(unittest.TestCase):
         with open(os.path.join(self.folder, "frame03.npy"), "wb") as file:
             file.write(b"\x93NUMPY\1\0")
         source = f"picturesrc location={self.folder}/frame%02d.npy"
-        printed = self.record(f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink")
-        self.assertIn("frame03.npy", printed)
+        printed = self.record(f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink", status=3)
+        self.assertRegex(printed, r"frame03\.npy.* The 3 frames before are in .*/out: telemetry\.fits\.")
+        self.assertEqual(printed.count("frame03.npy"), 1)
         _system, sensor, _loop = self.read()
         np.testing.assert_array_equal(sensor.detector.pixel_intensities.data, frames[:3])
+
+    def test_slopes_that_change_their_shape_end_it(self):
+        """Without a control matrix shreconstruct follows the sensor."""
+        sources = [f"picturesrc location={self.save(f'{cells}.npy', np.ones((3, 2, cells), np.float32))} ! c." for cells in (N, N - 1)]
+        printed = self.record(f"concat name=c ! shreconstruct commands=3 ! fakesink {' '.join(sources)}", status=3)
+        self.assertRegex(printed, "The slopes change from .* The 3 frames before are in ")
+        self.assertEqual(len(self.read()[2].commands.data), 3)
 
     def test_a_full_disk_leaves_what_was_recorded(self):
         """While frames are recorded, and while telemetry.fits is written, which needs the same space once more."""

@@ -18,7 +18,7 @@ import shlex
 
 from .. import job, library
 from ..ao import bases, gainscommand, images, interaction, inverse, recorder, telemetry
-from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped
+from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
 
 EXAMPLES = [
@@ -251,7 +251,7 @@ def words_of(text):
 
 
 def play_loop(options, made, recording):
-    """Plays until the end, and keeps what was recorded before an error. Returns: the signal that stopped it, or None"""
+    """Plays until the end, and keeps what was recorded before an error. Returns: the Failure or the signal that ended it, or None"""
     try:
         made.play(words_of(options.input), prepare=recording.prepare, take_message=recording.take_message)
     except recorder.Enough:
@@ -259,7 +259,7 @@ def play_loop(options, made, recording):
     except Failure as failure:
         if not recording.loop:  # or nothing in it
             raise
-        made.warn(str(failure))
+        return failure
     except Stopped as stopped:
         if not recording.loop:
             raise
@@ -316,27 +316,25 @@ def write_telemetry(np, options, made, recording):
 def record(np, options, made):
     recording = Recording(np, options, made)
     made.setting("pipeline", options.input)
-    stopped = play_loop(options, made, recording)
+    ended = play_loop(options, made, recording)
     loop = recording.loop
     loop.settle()
     if not len(loop):
         raise loop.failure or Failure(NO_RESULT, "Nothing was recorded: no frame went through shreconstruct.")
-    if loop.failure and loop.failure.code != NOT_WRITTEN:
-        made.warn(str(loop.failure))
     figures = {"frames": len(loop), "missing": loop.missing, "cells": loop.columns["slopes"].shape[1],
                "commands": loop.columns["commands"].shape[0]}
     names = write_telemetry(np, options, made, recording)
     for name, value in figures.items():
         made.report.figure("frames missing" if name == "missing" else name, value, at_most=0 if name == "missing" else None)
-    is_lost = loop.failure and loop.failure.code == NOT_WRITTEN
-    lost = f"{loop.failure} The {len(loop)} frames before are in {made.target}: {', '.join(names)}." if is_lost else ""
+    ended = loop.failure or ended
+    lost = f"{ended} The {len(loop)} frames before are in {made.target}: {', '.join(names)}." if isinstance(ended, Failure) else ""
     if lost:
         made.report.warning(lost)
     result = made.finish(**figures)
     if lost:
-        raise Failure(NOT_WRITTEN, lost, result)
-    if stopped:
-        raise stopped
+        raise Failure(ended.code, lost, result)
+    if ended:
+        raise ended
     return result
 
 
