@@ -4,15 +4,19 @@
 gst-launch-1.0 1.22 sometimes waits for ever when an error comes before it plays; commands run in other people's scripts,
 and do not.
 """
+import contextlib
 import ctypes
 import difflib
 import json
+import os
 import re
+import sys
 import threading
+import traceback
 import warnings
 
 from . import library
-from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, explain
 from .publish import told
 
 OURS = "gst-imaging"  # the package of our plug-ins
@@ -218,12 +222,42 @@ def caps_of(words):
         pipeline.set_state(Gst.State.NULL)
 
 
+@contextlib.contextmanager
+def callbacks_watched():
+    """PyGObject prints the exception of a callback, such as a probe, and the pipeline plays on. Gives: the list of them, as Failure"""
+    raised, before = [], sys.excepthook
+
+    def take(kind, error, trace):
+        if isinstance(error, Failure):
+            raised.append(error)
+        elif isinstance(error, OSError):
+            raised.append(Failure(*explain(error)))
+        elif isinstance(error, Exception):
+            place = traceback.extract_tb(trace)[-1]
+            raised.append(Failure(NO_RESULT, f"A frame cannot be processed, which is an error in this command: {kind.__name__}: {error}"
+                                             f" ({os.path.basename(place.filename)}, line {place.lineno}). Please report it."))
+        else:
+            before(kind, error, trace)
+
+    sys.excepthook = take
+    try:
+        yield raised
+    finally:
+        sys.excepthook = before
+
+
 def play(pipeline, take_warning=None, take_message=None, progress=None, count=part_done):
     """Plays a pipeline (of parse()) to its end, and stops it.
 
     take_warning gets the sentence of each warning, take_message the structure of each element message. progress is a
-    Progress, which counts what count(pipeline) returns, 0 to 1. An error raises Failure. Returns: backends_of() it
+    Progress, which counts what count(pipeline) returns, 0 to 1. An error, also of a callback, raises Failure. Returns: backends_of() it
     """
+    with callbacks_watched() as raised:
+        return play_watched(pipeline, take_warning, take_message, progress, count, raised)
+
+
+def play_watched(pipeline, take_warning, take_message, progress, count, raised):
+    """raised: list of Failures of callbacks"""
     Gst = library.gstreamer()
     bus, types = pipeline.get_bus(), Gst.MessageType
     finished = False
@@ -232,6 +266,8 @@ def play(pipeline, take_warning=None, take_message=None, progress=None, count=pa
         while True:
             # Python sees a signal only in between
             message = bus.timed_pop_filtered(100 * Gst.MSECOND, types.EOS | types.ERROR | types.WARNING | types.ELEMENT)
+            if raised:
+                raise raised[0]
             if progress:
                 progress.show_part(count(pipeline))
             if not message:

@@ -199,6 +199,20 @@ class RecordTest(unittest.TestCase):
         self.assertRegex(printed, "The slopes change from .* The 3 frames before are in ")
         self.assertEqual(len(self.read()[2].commands.data), 3)
 
+    def test_an_error_in_the_recording_ends_it_with_a_sentence(self):
+        """It was printed for each frame, and the command ran on."""
+        source = f"picturesrc location={self.save('spots.npy', spots('u1', self.rng))} loop=true framerate=200/1 ! identity sync=true"
+        words = f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink"
+        faulty = ("import sys; from gst_imaging import command; from gst_imaging.ao import recorder; real = recorder.Recorder.time_of\n"
+                  "recorder.Recorder.time_of = lambda self, buffer: real(self, buffer if len(self) < 5 else None)\n"
+                  "sys.exit(command.main(sys.argv[1:]))")
+        done = subprocess.run([sys.executable, "-B", "-c", faulty, "ao", "record", words, "-o", "out"], cwd=self.folder, capture_output=True, text=True,
+                              timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"AttributeError: .* \(recorder.py, line \d+\)\. Please report it\. The 5 frames before are in ")
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertEqual(len(self.read()[2].commands.data), 5)
+
     def test_a_full_disk_leaves_what_was_recorded(self):
         """While frames are recorded, and while telemetry.fits is written, which needs the same space once more."""
         frames = spots("u2", self.rng)
