@@ -138,6 +138,7 @@ class Job:
         self.hashes = None  # of files by path, where several jobs share them
         self.damage = ""  # what the result of these inputs and settings lacks
         self.stamps = {}  # of inputs, from before their hash
+        self.lines = []  # for people, printed when the outputs are in their place: a reader that has gone ends the command then
 
     def __enter__(self):
         return self
@@ -422,7 +423,7 @@ def run_all(options, command, inputs, work, folders=None):
         try:
             with new_job(command, target, path, options) as made:
                 results.append(attempt(work, path, made))
-            tell(options, results[-1])
+            tell(options, results[-1], made.lines)
             if results[-1].get("nothing"):
                 raise Failure(NO_RESULT, results[-1]["nothing"], results[-1])
         except Failure as failure:
@@ -453,10 +454,12 @@ def run_all(options, command, inputs, work, folders=None):
     return results[0] if len(inputs) == 1 else {"results": results}
 
 
-def tell(options, result):
-    """One line for people."""
+def tell(options, result, lines):
+    """For people: lines of the command, and one of the result."""
     if options.json:
         return
+    for line in lines:
+        print(line)
     missed = [figure["name"] for figure in result["figures"] if figure["met"] is False]
     state = "complete" if result["made"] else "was complete already (the same inputs and settings)"
     state = "no result" if result.get("nothing") else state

@@ -408,6 +408,23 @@ class Info(FolderCase):
             os.close(writer)
             self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, ""))
 
+    def test_a_reader_that_has_gone_costs_no_result(self):
+        """What a command prints of its result, as `| head -1` reads it, comes when the result is in its place."""
+        rng = np.random.default_rng(3)
+        commands = rng.normal(size=(300, 4)).cumsum(0)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, values in ("slopes", -np.diff(commands, axis=0, prepend=0) @ np.eye(4)), ("commands", commands), ("matrix", np.eye(4)):
+                np.save(os.path.join(folder, f"{name}.npy"), values)
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([sys.executable, "-u", "-m", "gst_imaging", "ao", "gains", "slopes.npy", "--commands", "commands.npy", "--matrix",
+                                   "matrix.npy", "--gain", "1", "--delay", "1", "-o", "out"], stdout=writer, stderr=subprocess.PIPE, text=True, cwd=folder,
+                                  timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            os.close(writer)
+            self.assertEqual(done.returncode, -signal.SIGPIPE, done.stderr)
+            self.assertEqual(sorted(name for name in os.listdir(folder) if not name.endswith(".npy")), ["out"])
+            self.assertIn("controller.npy", os.listdir(os.path.join(folder, "out")))
+
     def test_an_input_is_named_once(self):
         for sentence in "a.npy has no frames.", "a.npy: Permission denied.", '"a.npy" cannot be opened.':
             self.assertEqual(command.with_name("a.npy", command.Failure(3, sentence)), sentence)

@@ -154,8 +154,7 @@ def choose(np, options, read, made):
     totals = {"frames": len(loop.u), "delay": float(delay), "variance": float(after / before), "residual": residual if residual == residual else None,
               "at_margin": int((columns["gain after"] >= 0.999 * columns["largest gain"]).sum())}
     show(made, columns, rows, totals)
-    if not options.json:
-        print(printed(rows, totals))
+    made.lines.append(printed(rows, totals))
     return made.finish(**totals, columns=COLUMNS, modes=rows)
 
 

@@ -55,10 +55,8 @@ def run(options):
         cells = f"{summary['with-data']} of {summary['width']} x {summary['height']} cells"
         report(options, this, summary, aligned)
         this.end()
-        result = made.finish(patches=offsets.n, summary=summary, warp=dense.counts if dense else None,
-                             fit={name: value for name, value in offsets.found.items() if name != "element"})
-        if not options.json:
-            print(f"{offsets.describe_fit(this.images[0])}\nmean coherence {summary['mean-coherence']:.4f} of {cells}")
-        return result
+        made.lines.append(f"{offsets.describe_fit(this.images[0])}\nmean coherence {summary['mean-coherence']:.4f} of {cells}")
+        return made.finish(patches=offsets.n, summary=summary, warp=dense.counts if dense else None,
+                           fit={name: value for name, value in offsets.found.items() if name != "element"})
 
     return arguments.run_all(options, "coregister", work)

@@ -291,8 +291,7 @@ def run(options):
         if failed:
             raise Failure(failed[0].failure.code, " ".join(step.sentence() for step in failed) + " The interferogram, the coherence and the report are in "
                           f"{made.target}.", result)
-        if not options.json:
-            print(f"flattening {kind}, mean coherence {summary['mean-coherence']:.4f}, {summary['width']} x {summary['height']} cells")
+        made.lines.append(f"flattening {kind}, mean coherence {summary['mean-coherence']:.4f}, {summary['width']} x {summary['height']} cells")
         return result
 
     return arguments.run_all(options, "insar", work)

@@ -207,8 +207,8 @@ def plan(options, made):
     grid, pairs = choose(options, scenes, before, made)
     kept = " (that of the plan before; --grid NAME chooses another one)" if before else ""
     made.report.fact("grid", scenes[grid].name + kept)
-    if kept and not options.json:
-        print(f"grid {scenes[grid].name}{kept}")
+    if kept:
+        made.lines.append(f"grid {scenes[grid].name}{kept}")
     warn_of_far(made, scenes, pairs)
     rows.write(made.path("pairs.csv"), ["reference", "secondary", "days", "baseline_m"], (
         [one.name, other.name, f"{other.day - one.day:.3f}", f"{other.baseline - one.baseline:.2f}"]

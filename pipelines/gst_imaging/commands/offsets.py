@@ -53,9 +53,8 @@ def run(options):
             made.nothing = "No patch has an offset: the images have no data in common, or xsearch and ysearch do not reach the offset."
         told.add_rasters(made.report, offsets.planes, steps_of(rows))
         this.end()
-        result = made.finish(patches=offsets.n, fit={name: value for name, value in offsets.found.items() if name != "element"})
-        if not options.json and fit:
-            print(offsets.describe_fit(this.images[0]))
-        return result
+        if fit:
+            made.lines.append(offsets.describe_fit(this.images[0]))
+        return made.finish(patches=offsets.n, fit={name: value for name, value in offsets.found.items() if name != "element"})
 
     return arguments.run_all(options, "offsets", work)

@@ -121,11 +121,9 @@ def run(options):
         error = np.hypot(found["velocity-error-range"], found["velocity-error-azimuth"])
         moving = found["speed"] > 3 * error
         speed = float(np.nanmax(np.where(moving, found["speed"], np.nan))) if moving.any() else 0.0
-        result = made.finish(patches=counts, columns=columns, rows=rows, spacing=list(spacing), fastest=speed)
-        if not options.json:
-            print(f"{int(np.isfinite(found['speed']).sum())} of {counts['patches']} patches, "
-                  + (f"the fastest of {int(moving.sum())} that move by more than three standard deviations {speed:.3g} m/day" if speed
-                     else "none moves by more than three standard deviations"))
-        return result
+        made.lines.append(f"{int(np.isfinite(found['speed']).sum())} of {counts['patches']} patches, "
+                          + (f"the fastest of {int(moving.sum())} that move by more than three standard deviations {speed:.3g} m/day" if speed
+                             else "none moves by more than three standard deviations"))
+        return made.finish(patches=counts, columns=columns, rows=rows, spacing=list(spacing), fastest=speed)
 
     return arguments.run_all(options, "track", work)
