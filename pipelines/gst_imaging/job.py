@@ -135,6 +135,7 @@ class Job:
         self.settings, self.result, self.start = {}, None, time.time()
         self.nothing = None  # a sentence, where nothing could be measured: the report is made, and the command fails
         self.folder, self.lock, self.new_parents = None, None, []
+        self.is_live = False  # set before open() where the work cannot be done again, as a recording
         self.hashes = None  # of files by path, where several jobs share them
         self.damage = ""  # what the result of these inputs and settings lacks
         self.stamps = {}  # of inputs, from before their hash
@@ -274,6 +275,15 @@ class Job:
             for lock in locks:
                 os.close(lock)
 
+    def check_left(self, folder):
+        """For a hidden folder that a killed process may have left, before it is emptied"""
+        left = files_below(folder)
+        if left and self.is_live and not self.overwrite:
+            raise Failure(NOT_WRITTEN, f"{folder} has what a run that was killed had recorded ({len(left)} files). Rename the folder to keep it;"
+                                       " --overwrite removes it.")
+        if left:
+            say(f"gst-imaging {self.command}: {self.name}: {folder} has files of a run that was killed. They are removed.")
+
     def open(self):
         """Makes the hidden folder, once; one that a killed process left is used again."""
         if self.folder:
@@ -290,7 +300,9 @@ class Job:
             parent = os.path.dirname(parent)
         try:
             os.makedirs(folder, exist_ok=True)
-            self.lock, self.folder = self.take_lock(folder), folder
+            self.lock = self.take_lock(folder)
+            self.check_left(folder)
+            self.folder = folder
             for entry in os.scandir(folder):
                 shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.remove(entry.path)
         except OSError as error:

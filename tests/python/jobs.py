@@ -381,7 +381,8 @@ class Jobs(FolderCase):
                 self.assertFalse(os.path.exists(self.path(f"{out}/slow")))
                 with open(self.path("slow"), "w", encoding="utf-8") as file:
                     file.write("quick")
-                self.run_trial("one", "slow", "two", "-o", out)
+                err = self.run_trial("one", "slow", "two", "-o", out)[1]
+                self.assertRegex(err, r"/\.slow\.gst-imaging-work has files of a run that was killed\. They are removed\.")
                 self.assertEqual(sorted(os.listdir(self.path(out))), ["one", "slow", "two"])
             else:
                 self.assertEqual(os.listdir(self.path(out)), ["one"])

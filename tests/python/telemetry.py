@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, Gst, command, main, result_of
+from support import SOURCE, TIMEOUT, Gst, command, main, result_of, run_command
 
 try:
     import aotpy
@@ -244,8 +244,8 @@ class RecordTest(unittest.TestCase):
         finally:
             subprocess.run(["umount", "-l", small], check=True)
 
-    def test_ctrl_c_writes_what_there_is(self):
-        frames = spots("u2", self.rng)
+    def stop(self, frames, number):
+        """Records these frames, again and again, and sends a signal. Returns: what was printed"""
         source = f"picturesrc location={self.save('spots.npy', frames)} loop=true framerate=200/1 ! identity sync=true"
         recording = subprocess.Popen(
             [sys.executable, "-B", "-m", "gst_imaging", "ao", "record",
@@ -254,9 +254,31 @@ class RecordTest(unittest.TestCase):
         rows, end = os.path.join(self.folder, ".out.gst-imaging-work", ".commands"), time.monotonic() + TIMEOUT
         while not (os.path.exists(rows) and os.path.getsize(rows)) and recording.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
-        recording.send_signal(signal.SIGINT)
+        recording.send_signal(number)
         _out, printed = recording.communicate(timeout=TIMEOUT)
-        self.assertEqual(recording.returncode, -signal.SIGINT, printed)
+        self.assertEqual(recording.returncode, -number, printed)
+        return printed
+
+    def test_what_a_killed_recording_left_is_not_removed_unasked(self):
+        frames = spots("u1", self.rng)
+        self.stop(frames, signal.SIGKILL)
+        hidden = os.path.join(self.folder, ".out.gst-imaging-work")
+        words = (f"picturesrc location={self.folder}/spots.npy ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink", "-o", "out")
+        before = sorted(os.listdir(hidden))
+        for _ in range(2):
+            done = run_command("ao", "record", *words, folder=self.folder)
+            self.assertEqual(done.returncode, 4)
+            self.assertRegex(done.stderr, r"\.out\.gst-imaging-work has what a run that was killed had recorded \(\d files\)")
+            self.assertEqual(sorted(os.listdir(hidden)), before)
+        recorded = np.memmap(os.path.join(hidden, ".frames"), "u1", "r", 128)
+        recorded = recorded[:len(recorded) // SIZE ** 2 * SIZE ** 2].reshape(-1, SIZE, SIZE)
+        self.assertGreater(len(recorded), 0)
+        np.testing.assert_array_equal(recorded, frames[np.arange(len(recorded)) % FRAMES])
+        self.assertIn("They are removed.", command(self.folder, "ao", "record", *words, "--overwrite"))
+
+    def test_ctrl_c_writes_what_there_is(self):
+        frames = spots("u2", self.rng)
+        printed = self.stop(frames, signal.SIGINT)
         self.assertIn("Complete: ", printed)
         _system, sensor, loop = self.read()
         n = len(loop.commands.data)

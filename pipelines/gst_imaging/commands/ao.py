@@ -316,6 +316,7 @@ def write_telemetry(np, options, made, recording):
 def record(np, options, made):
     recording = Recording(np, options, made)
     made.setting("pipeline", options.input)
+    made.is_live = True
     ended = play_loop(options, made, recording)
     loop = recording.loop
     loop.settle()

@@ -152,6 +152,7 @@ def run(options):
     check_display(options)
     if options.camera:
         def camera(_name, made):
+            made.is_live = True
             return measure(cameras.source_of(options, made.warn), made, options, settings)
 
         return job.run_all(options, "centroids", [options.camera], camera)
