@@ -5,7 +5,7 @@ import csv
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..report import plots
-from . import gains, interaction, loopdata, telemetry
+from . import doubts, gains, interaction, loopdata, telemetry
 
 OPTIONS = ("commands", "matrix", "mode-commands", "reference", "gain", "leak", "controller", "margin")
 FILES = ("commands", "matrix", "mode_commands", "reference")  # of arrays
@@ -81,15 +81,23 @@ def ratio(np, after, before):
         return np.where((after > 0) & (before > 0), np.sqrt(after / before), np.nan)
 
 
+def warn_of_start(np, y, loop, delay, before, warn):
+    with np.errstate(all="ignore"):  # the recorded loop may have been unstable
+        replayed = gains.replay(np, y, loop.a, loop.b[:, None, :], delay)[:, 0].sum()
+    if not abs(replayed / before - 1) < DIFFERS:
+        warn(f"The controller, replayed, leaves {replayed / before:.2g} times the variance of the recording. The loop did not begin to settle in the"
+             " first tenth, or the delay was another one.")
+
+
 def table(np, loop, delay, margin, warn):
     """Returns: (factors on b, columns of the table)"""
     y = gains.open_loop(np, loop.u, loop.q, delay)
     before = (gains.settled(loop.u[-len(y):]) ** 2).mean(0)
-    with np.errstate(all="ignore"):  # the recorded loop may have been unstable
-        replayed = gains.replay(np, y, loop.a, loop.b[:, None, :], delay)[:, 0].sum()
-    if not abs(replayed / before.sum() - 1) < DIFFERS:
-        warn(f"The controller that is told, replayed, leaves {replayed / before.sum():.2g} times the variance of the recording. Its gain was"
-             " another one, it changed, commands were limited, or the loop did not begin to settle in the first tenth.")
+    doubt = doubts.find(np, loop, delay, gains.open_loop)
+    if doubt:
+        warn(doubt)
+    else:
+        warn_of_start(np, y, loop, delay, before.sum(), warn)
     factors, most, after = gains.optimize(np, y, loop.a, loop.b, delay, margin)
     noise = gains.noise_of(np, y)
     first = loop.b[:, 0]
