@@ -10,6 +10,7 @@ SHIFTS = range(-2, 3)  # rows
 EXACT = 1e-3  # of the power of the corrections: rounding of float32 leaves much less
 TOO_MUCH = 0.01  # the same, where no other controller explains it: some commands were limited
 AT_ONCE = 64  # modes
+TINY = 1e-300  # in the place of a power of 0, where the modes with a gain stood still
 LEVELS, TRENDS = (0.01, 1.5, 12), (0, 0.01, 0.03, 0.1, 0.3, 0.7)  # factors of the prediction: range and number, and values
 CLEARLY, CHANCE = 0.04, 1.2  # of the logarithm of the squared errors: models of real motion differ by 0.03; times 1 / sqrt(samples)
 MOST = 4000  # frames that are judged
@@ -49,13 +50,13 @@ class Law:
 
     def left_of_shifts(self):
         """Returns: the part of the power of what was added that corrections of other rows, with any gain, do not explain"""
-        return 1 - self.cross ** 2 / (self.products[0, 0] * self.powers)
+        return 1 - self.cross ** 2 / (self.products[0, 0] * self.powers + TINY)
 
     def fit(self):
         """Returns: the factor on b and what is added to a_1 that explain most, and the part of the power that they do not explain"""
         np = self.np
         found = np.linalg.lstsq(self.products[1:, 1:], self.products[1:, 0], rcond=1e-12)[0]
-        return *found, 1 - found @ self.products[1:, 0] / self.products[0, 0]
+        return *found, 1 - found @ self.products[1:, 0] / (self.products[0, 0] + TINY)
 
 
 def of_controller(np, u, q, a, b):
