@@ -186,9 +186,11 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  * largest eigenvalue k of R D is above 1, R_S is divided by it: k is a gain. An
  * R with the sign of -D is an error. The inverse of I - D_S R_S follows cell by
  * cell, at most @exclude_cells a frame. Until its turn an invalid cell counts
- * as 0, and one that is valid again stays out. Half of the cells can be out, up
- * to 2048. One without which the others would not tell all modes is not taken
- * out, and counts as 0.
+ * as 0, and one that is valid again stays out; valid cells come back first.
+ * Half of the cells can be out, up to 2048. A mode that no valid cell sees is
+ * not moved, and one that they hardly see is moved less: the estimate is exact
+ * to 1e-5 of each mode whose noise grows by less than 1.5 times, and noise
+ * grows by less than 5 times.
  *
  * On a CPU a product adds up columns in their order, so results depend
  * neither on threads nor on the instruction set. On a GPU it has another order,

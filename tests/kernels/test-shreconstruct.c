@@ -651,11 +651,12 @@ check_five_cells (double gain)
   enum { CELLS = 5 };
   float d[2 * CELLS] = {1, 2, 3, 4, 5}, r[2 * CELLS], slopes[2 * CELLS];
   const uint8_t flags[][CELLS] = {{0}, {0, 1, 0, 0, 0}, {0, 1, 1, 0, 0},
-      {1, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {0}};
+      {1, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {0}};
+  enum { FRAMES = sizeof (flags) / sizeof (*flags) };
   /* one cell may change in a frame: zero until its turn, out until it is back
    */
-  const int out[][2] = {{0, 0}, {2, 0}, {2, 3}, {2, 0}, {2, 1}, {2, 0}};
-  const int zero[] = {0, 0, 0, 1, 0, 0};
+  const int out[FRAMES][2] = {{0}, {2}, {2, 3}, {2}, {0}, {1}, {0}};
+  const int zero[FRAMES] = {0, 0, 0, 1, 1, 0, 0};
   ImkShreconstructConfig c;
   ImkShreconstruct *self;
 
@@ -674,7 +675,7 @@ check_five_cells (double gain)
   c.gain = 1;
   c.leak = 1;
   self = make (&c);
-  for (int t = 0; t < 6; t++) {
+  for (int t = 0; t < FRAMES; t++) {
     double product = 0, squares = 0;
     ImkShreconstructReport report;
     float command;
@@ -862,28 +863,45 @@ TEST (test_flicker_adds_no_errors, "cells that flicker leave no errors")
   }
 }
 
-TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
+/* Each mode is seen by two cells of dx. */
+TEST (test_no_invalid_cell_keeps_a_valid_one_out,
+    "no invalid cell keeps a valid one out")
 {
-  const float one[4] = {1, 0, 0, 0}; /* only the first cell sees the command */
-  const uint8_t flags[] = {1, 0};
-  ImkShreconstructConfig c = mean_config ();
+  enum { CELLS = 8, MODES = CELLS / 2 };
+  float d[2 * CELLS * MODES] = {0}, r[MODES * 2 * CELLS] = {0};
+  float slopes[2 * CELLS], commands[MODES];
+  const uint8_t flags[][CELLS] = {{1}, {0, 1, 1, 1}};
+  ImkShreconstructConfig c;
   ImkShreconstructReport report;
   test_autoptr (ImkShreconstruct) self = NULL;
-  float slopes[4] = {1, 1, 0, 0}, command;
 
   on = IMK_BACKEND_CPU;
-  c.n_modes = c.n_commands = 1;
-  c.matrix = c.interaction = one;
+  for (int i = 0; i < CELLS; i++) {
+    d[i * MODES + i / 2] = 1;
+    r[i / 2 * 2 * CELLS + i] = 0.5F;
+    slopes[i] = 1;
+    slopes[CELLS + i] = 0;
+  }
+  imk_shreconstruct_config_init (&c);
+  c.n_cells = CELLS;
+  c.n_modes = c.n_commands = MODES;
+  c.matrix = r;
+  c.interaction = d;
   c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  c.exclude_cells = 1;
+  c.gain = 1;
+  c.leak = 1;
   self = make (&c);
-  imk_shreconstruct_process (self, slopes, flags, &command, &report);
-  check_near (command, 0, "what nothing is known of");
-  test_check (report.n_out == 0, "%u cells are out", report.n_out);
+  for (int t = 0; t < 5; t++)
+    imk_shreconstruct_process (self, slopes, flags[t > 0], commands, &report);
+  test_check (report.n_out == 3, "%u of 3 cells are out", report.n_out);
+  for (int k = 0; k < MODES; k++) /* no cell sees mode 1 */
+    check_near (commands[k], k == 1 ? 0 : -1, "a mode of the valid cells");
 }
 
 /* Only the first cell sees the commands. In float32 its products with the
  * control matrix are 1 - 2e-8 along x and 1 + 3e-8 along y. */
-TEST (test_rounding_takes_no_cell_out, "rounding takes no cell out")
+TEST (test_rounding_moves_nothing, "rounding moves nothing")
 {
   const float d[8] = {25, 0, 0, 0, 0, 3, 0, 0};
   const float r[8] = {1 / 25.0f, 0, 0, 0, 0, 0, 1 / 3.0f, 0};
@@ -902,7 +920,7 @@ TEST (test_rounding_takes_no_cell_out, "rounding takes no cell out")
   imk_shreconstruct_process (self, slopes, flags, commands, &report);
   check_near (commands[0], 0, "a command that nothing is known of");
   check_near (commands[1], 0, "another command that nothing is known of");
-  test_check (report.n_out == 0, "%u cells are out", report.n_out);
+  test_check (report.n_out == 1, "%u cells are out", report.n_out);
 }
 
 TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")

@@ -31,12 +31,10 @@ def frame_of(slopes, rng):
 class Stream:
     """Frames in, one buffer out for each."""
 
-    def __init__(self, elements):
+    def __init__(self, elements, caps=f"video/x-raw,format=GRAY16_LE,width={CELLS * PITCH},height={CELLS * PITCH},framerate=1000/1"):
         self.pipeline = Gst.parse_launch(f"appsrc name=in format=time ! {elements} ! appsink name=out sync=false")
         self.source, self.sink = self.pipeline.get_by_name("in"), self.pipeline.get_by_name("out")
-        size = CELLS * PITCH
-        self.source.set_property("caps", Gst.Caps.from_string(
-            f"video/x-raw,format=GRAY16_LE,width={size},height={size},framerate=1000/1"))
+        self.source.set_property("caps", Gst.Caps.from_string(caps))
         self.pipeline.set_state(Gst.State.PLAYING)
 
     def __enter__(self):
@@ -174,6 +172,37 @@ class Loop(Folder):
             return np.abs(np.array(found) - expected).max() / np.sqrt(np.mean(squares))
         self.assertLess(commands(f"{SENSOR} fields=slopes ! shreconstruct name=rc matrix-location={self.matrix} gain=0.4"
                                  f" invalid-policy=exclude interaction-location={interaction} exclude-cells=20"), 1e-5)
+
+    def test_a_loop_is_better_without_dark_cells_than_with_zeros(self):
+        """Other cells are dark every 100 frames, in a round pupil: 20 % at random, or a band that sweeps it"""
+        for kind, lenslets, bound in ("random", 20, 1), ("band", 16, 1.05):
+            y, x = np.indices((lenslets, lenslets)) - (lenslets - 1) / 2
+            grid = np.hypot(x, y) <= lenslets / 2
+            column, interaction = np.nonzero(grid)[1], bases.fried(np, grid)
+            u, strengths, modes = np.linalg.svd(interaction, full_matrices=False)
+            seen = strengths > strengths[0] / 20
+            u, strengths, modes = u[:, seen], strengths[seen], modes[seen]
+            control = self.save("r.npy", modes.T / strengths @ u.T)
+            files = f"matrix-location={control} interaction-location={self.save('d.npy', interaction)} gain=0.4 n-threads=1"
+            left = {}
+            for policy in "zero", "exclude", "exclude exclude-cells=65536":
+                rng, air, sent, squares = np.random.default_rng(5), 0, [np.zeros(interaction.shape[1])] * 2, []
+                with Stream(f"shreconstruct {files} invalid-policy={policy}",
+                            "other/tensors,format=static,num_tensors=1,types=float32,framerate=1000/1,"
+                            f"dimensions=(string){len(interaction)}:1:1:1") as stream:
+                    for t in range(600):
+                        if t % 100 == 0:
+                            dark = (rng.random(len(column)) < 0.2 if kind == "random"
+                                    else (column - t // 50 >= 0) & (column - t // 50 < 0.2 * lenslets))
+                        air = 0.99 * air + 0.1 * modes.T @ (rng.normal(size=len(strengths)) / strengths)
+                        slopes = interaction @ (air + sent[-2]) + 0.1 * rng.normal(size=len(interaction))
+                        squares.append(np.mean((modes @ (air + sent[-2])) ** 2))
+                        sent.append(stream.commands(np.where(np.tile(dark, 2), np.nan, slopes).astype(np.float32)))
+                left[policy] = np.sqrt(np.mean(squares[100:]))
+            print(f"{kind}: {left}", file=sys.stderr)
+            best = min(value for policy, value in left.items() if policy != "exclude")
+            self.assertLess(left["exclude"], 1.05 * best)
+            self.assertLess(left["exclude"], bound * left["zero"])
 
     def test_the_file_tells_the_order_of_its_slopes(self):
         frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)

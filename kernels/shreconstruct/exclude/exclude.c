@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* K = I - D_S R_S, which is symmetric, as R = P D^T, and its Cholesky factor U,
- * K = U^T U, which follows the cells of S one by one. Rows 2 i and 2 i + 1 are
- * dx and dy of the cell that is out as number i. Numbers of K are made of D and
- * R each time, and rows of U come and go by substitution and rotations (Golub
- * and Van Loan, Matrix Computations, section 6.5), so rounding does not add up;
- * an inverse that follows by itself drifts away. */
+/* K = I - D_S R_S, which is symmetric, as R = P D^T, and the Cholesky factor U,
+ * K + w I = U^T U, which follows the cells of S one by one. Rows 2 i and 2 i +
+ * 1 are dx and dy of the cell that is out as number i. Numbers of K are made of
+ * D and R each time, and rows of U come and go by substitution and rotations
+ * (Golub and Van Loan, Matrix Computations, section 6.5), so rounding does not
+ * add up; an inverse that follows by itself drifts away. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,15 @@
 
 enum { MOST_OUT = 2048, LANES = 8 };
 
-/* The part of a cell's two slopes that the others do not predict: with less the
- * noise of the estimate would grow by more than 30 times, and a loop does
- * better with slopes of 0. */
-#define LEAST_LEFT 1e-3
+/* w, and how K y = g is solved: y += RELAX ((K + w I)^-1 (g + w y) - y), from
+ * 0. K is singular where no valid cell sees a mode, which stays 0. Of another
+ * eigenvalue k the result lacks (1 - RELAX k / (k + w))^ITERATIONS: 1e-5 from
+ * k = 0.4 on. Without the bound noise would grow by 1 / sqrt (k), which costs a
+ * loop more than a weak mode: with w = 1e-3 and 3 iterations, 40 x 40 lenslets
+ * of which 20 % are dark leave 1.6 rad instead of 0.72. */
+#define WEIGHT 0.1
+#define RELAX 1.15
+enum { ITERATIONS = 5 };
 
 /* a D R b - b D R a of random a and b, relative to D R: rounding to float32
  * leaves 1e-7 times the condition of R. */
@@ -34,7 +39,7 @@ struct ImkShreconstructExclude {
   uint32_t *cells; /* [most_out]: which */
   uint8_t *is_out; /* [n_cells] */
   double *factor;  /* [2 most_out][2 most_out], of which [2 n][2 n] is U */
-  double *b;       /* [2][2 most_out]: columns of K, and what is solved */
+  double *b;       /* [3][2 most_out]: columns of K, and what is solved */
 };
 
 static double
@@ -233,7 +238,7 @@ imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
     e->cells = malloc (room * sizeof (*e->cells));
     e->is_out = calloc (c->n_cells, 1);
     e->factor = malloc (room * room * sizeof (double));
-    e->b = malloc (2 * room * sizeof (double));
+    e->b = malloc (3 * room * sizeof (double));
   }
   if (!e || !e->d || !e->r || !e->cells || !e->is_out || !e->factor || !e->b)
     status = imk_error_set (error, IMK_ERROR_MEMORY,
@@ -314,30 +319,31 @@ make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
           row_of (self, self->d, self->cells[i / 2], i % 2), r, self->n_modes);
     solve_lower (self, b);
     for (uint32_t i = 0; i < 2; i++)
-      k[i][axis] =
-          (i == axis) - dot (row_of (self, self->d, cell, i), r, self->n_modes);
+      k[i][axis] = (i == axis) * (1 + WEIGHT) -
+                   dot (row_of (self, self->d, cell, i), r, self->n_modes);
   }
   for (uint32_t i = 0; i < 2; i++)
     for (uint32_t j = 0; j < 2; j++)
       k[i][j] -= product (self->b + i * stride, self->b + j * stride, n);
 }
 
-/* Borders U by @cell. Returns: whether the cell is out now */
-static bool
+/* Borders U by @cell. K of an R that is not quite symmetric can have an
+ * eigenvalue below 0: a cell that leaves less than w then counts as 0. */
+static void
 take_out (ImkShreconstructExclude *self, uint32_t cell)
 {
   uint32_t n = 2 * self->n, stride = 2 * self->most_out;
   double k[2][2], beside, determinant, first;
 
   if (self->n == self->most_out)
-    return false;
+    return;
   make_columns (self, cell, k);
   beside = (k[0][1] + k[1][0]) / 2;
   determinant = k[0][0] * k[1][1] - beside * beside;
   /* rounding can leave less than nothing of both */
   if (!(k[0][0] > 0 && k[1][1] > 0 &&
-          determinant > LEAST_LEFT * (k[0][0] + k[1][1])))
-    return false;
+          determinant > WEIGHT / 4 * (k[0][0] + k[1][1])))
+    return;
   for (uint32_t i = 0; i < n; i++) {
     factor_row (self, i)[n] = self->b[i];
     factor_row (self, i)[n + 1] = self->b[stride + i];
@@ -348,7 +354,6 @@ take_out (ImkShreconstructExclude *self, uint32_t cell)
   factor_row (self, n + 1)[n + 1] = sqrt (determinant) / first;
   self->is_out[cell] = true;
   self->cells[self->n++] = cell;
-  return true;
 }
 
 /* Row and column @i of K go: rotations take the rest of row @i of U into the
@@ -390,8 +395,7 @@ take_back (ImkShreconstructExclude *self, uint32_t i)
       (self->n - i) * sizeof (*self->cells));
 }
 
-/* Returns: how many of @most are left */
-static uint32_t
+static void
 take_out_invalid (
     ImkShreconstructExclude *self, const uint8_t *valid, uint32_t most)
 {
@@ -406,9 +410,9 @@ take_out_invalid (
     most--; /* an attempt in vain takes as long */
     self->next = (cell + 1) % self->n_cells;
   }
-  return most;
 }
 
+/* Returns: how many of @most are left */
 static uint32_t
 take_back_valid (
     ImkShreconstructExclude *self, const uint8_t *valid, uint32_t most)
@@ -421,20 +425,13 @@ take_back_valid (
   return most;
 }
 
-/* An invalid cell that counts as 0 does harm, a valid one that stays out does
- * not: so cells come back first only where they make room. */
+/* Valid cells come back first, so that nothing keeps them out. */
 uint32_t
 imk_shreconstruct_exclude_follow (
     ImkShreconstructExclude *self, uint8_t *valid, uint32_t most)
 {
-  uint32_t n_new = 0;
-
-  for (uint32_t i = 0; i < self->n_cells; i++)
-    n_new += !valid[i] && !self->is_out[i];
-  if (n_new > self->most_out - self->n)
-    most = take_back_valid (self, valid, most);
-  most = take_out_invalid (self, valid, most);
-  take_back_valid (self, valid, most);
+  most = take_back_valid (self, valid, most);
+  take_out_invalid (self, valid, most);
   for (uint32_t i = 0; i < self->n; i++)
     valid[self->cells[i]] = false;
   return self->n;
@@ -445,15 +442,24 @@ imk_shreconstruct_exclude_correct (
     ImkShreconstructExclude *self, float *estimate)
 {
   uint32_t n = 2 * self->n;
+  double *b = self->b, *y = b + 2 * self->most_out;
+  double *g = y + 2 * self->most_out;
 
   for (uint32_t i = 0; i < n; i++)
-    self->b[i] = dot (row_of (self, self->d, self->cells[i / 2], i % 2),
-        estimate, self->n_modes);
-  solve_lower (self, self->b);
-  solve_upper (self, self->b);
+    g[i] = dot (row_of (self, self->d, self->cells[i / 2], i % 2), estimate,
+        self->n_modes);
+  memset (y, 0, n * sizeof (*y));
+  for (int k = 0; k < ITERATIONS; k++) {
+    for (uint32_t i = 0; i < n; i++)
+      b[i] = g[i] + WEIGHT * y[i];
+    solve_lower (self, b);
+    solve_upper (self, b);
+    for (uint32_t i = 0; i < n; i++)
+      y[i] += RELAX * (b[i] - y[i]);
+  }
   for (uint32_t i = 0; i < n; i++) {
     const float *r = row_of (self, self->r, self->cells[i / 2], i % 2);
-    float slope = (float) self->b[i];
+    float slope = (float) y[i];
 
     for (uint32_t m = 0; m < self->n_modes; m++)
       estimate[m] += slope * r[m];
