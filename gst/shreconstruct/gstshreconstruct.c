@@ -251,7 +251,8 @@ check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
     ImkError *error)
 {
   const gboolean is_image =
-      self->is_tensor && self->shape == GST_SH_RECONSTRUCT_SHAPE_IMAGE;
+      self->is_tensor && (self->shape == GST_SH_RECONSTRUCT_SHAPE_IMAGE ||
+                             self->shape == GST_SH_RECONSTRUCT_SHAPE_PAIRS);
   const guint n_cells = plan->config.n_cells;
 
   if (is_image && (plan->is_idle || self->n_input != n_cells))
@@ -545,7 +546,9 @@ input_of (const GstShReconstruct *self, const GstShReconstructSettings *s)
 
   if (!self->is_tensor)
     return GST_SH_RECONSTRUCT_INPUT_METADATA;
-  return self->shape != GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS &&
+  if (self->shape == GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS)
+    return GST_SH_RECONSTRUCT_INPUT_X_THEN_Y;
+  return self->shape == GST_SH_RECONSTRUCT_SHAPE_PAIRS ||
                  order == GST_SH_RECONSTRUCT_ORDER_INTERLEAVED
              ? GST_SH_RECONSTRUCT_INPUT_INTERLEAVED
              : GST_SH_RECONSTRUCT_INPUT_X_THEN_Y;

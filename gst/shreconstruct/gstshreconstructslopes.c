@@ -98,6 +98,7 @@ gst_sh_reconstruct_cells_of_caps (GstCaps *caps, GstShReconstructShape *shape)
   }
   *shape = n_long < 2                   ? GST_SH_RECONSTRUCT_SHAPE_ROW
            : g_str_equal (dims[1], "2") ? GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS
+           : g_str_equal (dims[0], "2") ? GST_SH_RECONSTRUCT_SHAPE_PAIRS
                                         : GST_SH_RECONSTRUCT_SHAPE_IMAGE;
   return n_long > 2 || n % 2 ? 0 : (guint) (n / 2);
 }

@@ -32,10 +32,11 @@ typedef enum {
 } GstShReconstructInput;
 
 typedef enum {
-  GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS, /* [2, cells] */
+  GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS, /* [2, cells]: x-then-y */
   GST_SH_RECONSTRUCT_SHAPE_ROW,      /* [2 cells], in either order */
-  GST_SH_RECONSTRUCT_SHAPE_IMAGE,    /* [y, x], in either order; only a matrix
-                                      * tells whether it has slopes */
+  /* only a matrix tells whether these have slopes: */
+  GST_SH_RECONSTRUCT_SHAPE_PAIRS, /* [cells, 2]: interleaved */
+  GST_SH_RECONSTRUCT_SHAPE_IMAGE, /* [y, x], in either order */
 } GstShReconstructShape;
 
 /* @shape: (out)

@@ -294,17 +294,18 @@ class Loop(Folder):
                     stream.commands(frame)
 
     def test_slopes_of_others_come_from_shared_memory(self):
-        """As pyRTC (2 N,) and cacao (2 N, 1) have them, and as an image with a matrix that is a cube"""
+        """As pyRTC (2 N,) and cacao (2 N, 1) have them, as pairs (N, 2), and as an image with a matrix that is a cube"""
         cube = self.save_fits("cube.fits", self.control.reshape(12, 2 * CELLS, CELLS))
         slopes = self.rng.normal(size=2 * N).astype(np.float32)
         expected = -0.5 * self.control.astype(float) @ slopes
         for matrix, axes, dims, values, order in ((self.matrix, 1, f"{2 * N}:1", slopes, "auto"), (self.matrix, 2, f"{2 * N}:1", slopes, "x-then-y"),
                                                   (self.matrix, 1, f"{2 * N}:1", slopes.reshape(2, N).T, "interleaved"),
+                                                  (self.matrix, 2, f"2:{N}", slopes.reshape(2, N).T, "auto"),
                                                   (cube, 2, f"{CELLS}:{2 * CELLS}", slopes, "auto")):
-            writer = Gst.parse_launch(f"appsrc name=in format=time ! shmimsink stream=signal replace=true folder={self.folder} axes={axes}")
+            writer = Gst.parse_launch(f"appsrc name=in format=time ! shmimsink stream=signal-{dims} replace=true folder={self.folder} axes={axes}")
             writer.get_by_name("in").set_property("caps", Gst.Caps.from_string(
                 f"other/tensors,format=static,num_tensors=1,types=float32,dimensions={dims}:1:1,framerate=0/1"))
-            reader = Gst.parse_launch(f"shmimsrc stream=signal folder={self.folder} ! shreconstruct matrix-location={matrix}"
+            reader = Gst.parse_launch(f"shmimsrc stream=signal-{dims} folder={self.folder} ! shreconstruct matrix-location={matrix}"
                                       f" input-order={order} ! appsink name=out sync=false")
             writer.set_state(Gst.State.PLAYING)
             for _ in range(2):  # the source reads what is written after its start
