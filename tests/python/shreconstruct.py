@@ -524,13 +524,20 @@ class Ao(Folder):
         with open(f"{self.folder}/basis/control.npy.json", encoding="utf-8") as file:
             self.assertEqual(json.load(file)["quantity"]["axes"][0]["name"], "slopes x-then-y")
 
+    def test_slopes_of_modes_are_means_over_a_lenslet(self):
+        _values, slopes = bases.zernikes(np, np.ones((4, 6), bool), 7, "noll")
+        y, x = ((2 * np.indices((4, 6)) - [[[3]], [[5]]]) / 6).reshape(2, -1)
+        h = 1 / 6  # coma is sqrt (8) (3 x^3 + 3 x y^2 - 2 x)
+        expected = np.sqrt(8) * 2 * h * np.concatenate([9 * x ** 2 + 3 * y ** 2 + 4 * h ** 2 - 2, 6 * x * y])
+        np.testing.assert_allclose(slopes[:, 6], expected, atol=1e-14)
+
     def test_modes_have_the_numbers_of_noll_and_osa(self):
         self.assertEqual([bases.noll(j) for j in range(1, 12)], [(0, 0), (1, 1), (1, -1), (2, 0), (2, -2), (2, 2), (3, -1), (3, 1), (3, -3),
                                                                 (3, 3), (4, 0)])
         self.assertEqual([bases.osa(j) for j in range(10)], [(0, 0), (1, -1), (1, 1), (2, -2), (2, 0), (2, 2), (3, -3), (3, -1), (3, 1), (3, 3)])
         y, x = np.mgrid[-1:1:401j, -1:1:401j]
         inside = x * x + y * y <= 1
-        values = np.stack([bases.zernike(np, *bases.noll(j), x[inside], y[inside])[0] for j in range(1, 37)])
+        values = np.stack([bases.zernike(np, *bases.noll(j), x[inside], y[inside]) for j in range(1, 37)])
         np.testing.assert_allclose(values @ values.T / inside.sum(), np.eye(36), atol=0.02)
 
     def test_what_is_wrong_is_said(self):

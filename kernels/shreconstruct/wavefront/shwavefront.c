@@ -108,12 +108,14 @@ make_modes (ImkShwavefront *s)
 {
   size_t n = (size_t) s->rows * s->columns * s->n;
   double across = s->columns > s->rows ? s->columns : s->rows;
+  ImkZernikeEdge edge;
 
   s->values = malloc (n * sizeof (double));
   s->gx = malloc (n * sizeof (double));
   s->gy = malloc (n * sizeof (double));
   if (!s->values || !s->gx || !s->gy)
     return false;
+  imk_zernike_edge_init (&edge, s->n + 1);
   for (uint32_t i = 0; i < s->rows * s->columns; i++) {
     double x = (2 * (i % s->columns) + 1.0 - s->columns) / across;
     double y = (2 * (i / s->columns) + 1.0 - s->rows) / across;
@@ -121,9 +123,9 @@ make_modes (ImkShwavefront *s)
     for (uint32_t m = 0; m < s->n; m++) {
       size_t at = (size_t) i * s->n + m;
 
-      imk_zernike (m + 2, x, y, &s->values[at], &s->gx[at], &s->gy[at]);
-      s->gx[at] *= 2 / across; /* for a step of one cell */
-      s->gy[at] *= 2 / across;
+      s->values[at] = imk_zernike (m + 2, x, y);
+      imk_zernike_across (
+          &edge, m + 2, x, y, 1 / across, &s->gx[at], &s->gy[at]);
     }
   }
   return true;

@@ -22,7 +22,7 @@ typedef enum ImkShwavefrontMethod {
   IMK_SHWAVEFRONT_FRIED,     /* a point at each corner of a cell: the slope is
                               * the mean difference of its corners */
   IMK_SHWAVEFRONT_ZERNIKE,   /* Zernike modes, a point in the middle of each
-                              * cell */
+                              * cell; slopes are means over its square */
 } ImkShwavefrontMethod;
 
 /**

@@ -20,12 +20,12 @@ orders (uint32_t j, int *n, int *m)
     *m = -*m;
 }
 
-/* R (r) / r^m as a polynomial p of t = r^2, and dp / dt. R_n^m = r^m (-1)^k
- * P_k^(m,0) (1 - 2 t), k = (n - m) / 2. */
-static void
-radial (int n, int m, double t, double *p, double *dp)
+/* R (r) / r^m as a polynomial of t = r^2: R_n^m = r^m (-1)^k P_k^(m,0) (1 - 2
+ * t), k = (n - m) / 2. */
+static double
+radial (int n, int m, double t)
 {
-  double z = 1 - 2 * t, before = 0, now = 1, d_before = 0, d_now = 0;
+  double z = 1 - 2 * t, before = 0, now = 1;
   int k = (n - m) / 2;
 
   for (int i = 1; i <= k; i++) {
@@ -33,46 +33,81 @@ radial (int n, int m, double t, double *p, double *dp)
     double b = (2.0 * i + m - 1) * (2 * i + m) * (2 * i + m - 2);
     double c = (2.0 * i + m - 1) * m * m;
     double d = 2.0 * (i + m - 1) * (i - 1) * (2 * i + m);
-    double next, d_next;
+    double next = i == 1 ? (m + 1) + (m + 2) * (z - 1) / 2
+                         : ((b * z + c) * now - d * before) / a;
 
-    if (i == 1) {
-      next = (m + 1) + (m + 2) * (z - 1) / 2;
-      d_next = (m + 2) / 2.0;
-    } else {
-      next = ((b * z + c) * now - d * before) / a;
-      d_next = (b * now + (b * z + c) * d_now - d * d_before) / a;
-    }
     before = now;
-    d_before = d_now;
     now = next;
-    d_now = d_next;
   }
-  *p = k % 2 ? -now : now;
-  *dp = (k % 2 ? 2 : -2) * d_now;
+  return k % 2 ? -now : now;
 }
 
-void
-imk_zernike (uint32_t j, double x, double y, double *value,
-    double *derivative_x, double *derivative_y)
+double
+imk_zernike (uint32_t j, double x, double y)
 {
-  double p, dp, re = 1, im = 0, re_before = 0, im_before = 0, scale;
-  double angular, ax, ay;
+  double re = 1, im = 0;
   int n, m, order;
 
   orders (j, &n, &m);
   order = m < 0 ? -m : m;
-  radial (n, order, x * x + y * y, &p, &dp);
   for (int i = 0; i < order; i++) { /* (x + i y)^order */
-    re_before = re;
-    im_before = im;
-    re = re_before * x - im_before * y;
-    im = re_before * y + im_before * x;
+    double before = re;
+
+    re = before * x - im * y;
+    im = before * y + im * x;
   }
-  scale = sqrt ((order ? 2 : 1) * (n + 1.0));
-  angular = m < 0 ? im : re;
-  ax = order * (m < 0 ? im_before : re_before);
-  ay = order * (m < 0 ? re_before : -im_before);
-  *value = scale * p * angular;
-  *derivative_x = scale * (2 * x * dp * angular + p * ax);
-  *derivative_y = scale * (2 * y * dp * angular + p * ay);
+  return sqrt ((order ? 2 : 1) * (n + 1.0)) * radial (n, order, x * x + y * y) *
+         (m < 0 ? im : re);
+}
+
+/* P_n (x) and its derivative, by the recurrence of Legendre polynomials */
+static double
+legendre (uint32_t n, double x, double *derivative)
+{
+  double before = 1, now = x;
+
+  for (uint32_t i = 2; i <= n; i++) {
+    double next = ((2 * i - 1) * x * now - (i - 1) * before) / i;
+
+    before = now;
+    now = next;
+  }
+  *derivative = n * (x * now - before) / (x * x - 1);
+  return now;
+}
+
+void
+imk_zernike_edge_init (ImkZernikeEdge *edge, uint32_t j)
+{
+  int order, m;
+
+  orders (j, &order, &m);
+  edge->n = (uint32_t) order / 2 + 1;
+  for (uint32_t i = 0; i < edge->n; i++) {
+    double x = cos (M_PI * (i + 0.75) / (edge->n + 0.5)), derivative;
+
+    for (int k = 0; k < 8; k++) { /* Newton, far beyond float64 */
+      double value = legendre (edge->n, x, &derivative);
+
+      x -= value / derivative;
+    }
+    legendre (edge->n, x, &derivative);
+    edge->at[i] = x;
+    edge->weights[i] = 1 / ((1 - x * x) * derivative * derivative);
+  }
+}
+
+void
+imk_zernike_across (const ImkZernikeEdge *edge, uint32_t j, double x, double y,
+    double half, double *dx, double *dy)
+{
+  *dx = *dy = 0;
+  for (uint32_t i = 0; i < edge->n; i++) {
+    double along = half * edge->at[i];
+
+    *dx += edge->weights[i] * (imk_zernike (j, x + half, y + along) -
+                                  imk_zernike (j, x - half, y + along));
+    *dy += edge->weights[i] * (imk_zernike (j, x + along, y + half) -
+                                  imk_zernike (j, x + along, y - half));
+  }
 }

@@ -75,28 +75,29 @@ def osa(j):
 
 
 def zernike(np, n, m, x, y):
-    """Returns: the mode with an rms of 1 over the unit circle, and its derivatives along x and y
+    """Returns: the mode with an rms of 1 over the unit circle
 
     The radial part comes from the three-term recurrence of Jacobi polynomials, so it is exact at high orders, too.
     """
     order, k = abs(m), (n - abs(m)) // 2
-    t = x * x + y * y
-    z = 1 - 2 * t
-    before, now = np.zeros_like(t), np.ones_like(t)
-    d_before, d_now = np.zeros_like(t), np.zeros_like(t)
+    z = 1 - 2 * (x * x + y * y)
+    before, now = np.zeros_like(z), np.ones_like(z)
     for i in range(1, k + 1):
         a, b, c, d = jacobi(i, order)
-        after = (a * z + b) * now - c * before
-        d_after = a * now + (a * z + b) * d_now - c * d_before
-        before, now, d_before, d_now = now, after / d, d_now, d_after / d
-    sign = (-1) ** k
-    p, dp = sign * now, -2 * sign * d_now
+        before, now = now, ((a * z + b) * now - c * before) / d
     power = (x + 1j * y) ** order
-    slope = order * (x + 1j * y) ** (order - 1) if order else np.zeros_like(power)
-    part = (lambda value: value.imag) if m < 0 else (lambda value: value.real)
-    scale = math.sqrt((2 if m else 1) * (n + 1))
-    return (scale * p * part(power), scale * (2 * x * dp * part(power) + p * part(slope)),
-            scale * (2 * y * dp * part(power) + p * part(1j * slope)))
+    return (-1) ** k * math.sqrt((2 if m else 1) * (n + 1)) * now * (power.imag if m < 0 else power.real)
+
+
+def across(np, n, m, x, y, half):
+    """Returns: the mean differences of a mode between the edges of squares of 2 half, along x and y"""
+    at, weights = np.polynomial.legendre.leggauss(n // 2 + 1)  # exact: a polynomial of degree n along an edge
+    x, y, along = x[:, None], y[:, None], half * at
+
+    def mean(x, y):
+        return zernike(np, n, m, x, y) @ weights / 2
+    return (mean(x + half, y + along) - mean(x - half, y + along),
+            mean(x + along, y + half) - mean(x + along, y - half))
 
 
 def jacobi(i, m):
@@ -113,15 +114,14 @@ def zernikes(np, grid, n_modes, order):
     Returns: (values [cells, modes], slopes [2 cells, modes])
     """
     rows, columns = cells(np, grid)
-    across = max(grid.shape)
-    x = (2 * columns + 1 - grid.shape[1]) / across
-    y = (2 * rows + 1 - grid.shape[0]) / across
+    half = 1 / max(grid.shape)
+    x = (2 * columns + 1 - grid.shape[1]) * half
+    y = (2 * rows + 1 - grid.shape[0]) * half
     values, slopes = [], []
     for j in range(n_modes):
         n, m = noll(j + 2) if order == "noll" else osa(j + 1)
-        value, dx, dy = zernike(np, n, m, x, y)
-        values.append(value)
-        slopes.append(np.concatenate([dx, dy]) * 2 / across)
+        values.append(zernike(np, n, m, x, y))
+        slopes.append(np.concatenate(across(np, n, m, x, y, half)))
     return np.stack(values, 1), np.stack(slopes, 1)
 
 
