@@ -486,6 +486,23 @@ class Ao(Folder):
         self.assertEqual((modes.shape, slopes.shape), ((12, 7), (7, 2 * N)))
         np.testing.assert_allclose(modes @ slopes, np.load(f"{self.folder}/zonal/control.npy"), atol=1e-5)
 
+    def test_the_mirror_has_modes_of_its_own(self):
+        d, modes = self.rng.normal(size=(2 * N, 12)), self.rng.normal(size=(12, 5)) * [1, 2, 3, 4, 5]
+        words = [self.save("d.npy", d), "--modes", self.save("kl.npy", modes)]
+        expected = np.linalg.pinv(d @ modes)
+        np.testing.assert_allclose(self.invert(*words)[0], modes @ expected, atol=1e-5)
+        with open(f"{self.folder}/out/control.npy.json", encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["modes"], "kl.npy")
+        np.testing.assert_allclose(self.invert(*words, "--modal")[0], expected, atol=1e-5)
+        np.testing.assert_array_equal(np.load(f"{self.folder}/out/modes.npy"), modes.astype(np.float32))
+        cube = self.save_fits("cube.fits", modes.T.reshape(5, 3, 4))
+        np.testing.assert_allclose(self.invert(words[0], "--modes", cube)[0], modes @ expected, atol=1e-5)
+        u, strengths, v = np.linalg.svd(d @ modes, full_matrices=False)
+        np.testing.assert_allclose(self.invert(*words, "--keep", "3")[0], modes @ v[:3].T / strengths[:3] @ u[:, :3].T, atol=1e-5)
+        prior = np.diag([5.0, 4, 3, 2, 1])
+        weighed = np.linalg.solve((d @ modes).T @ d @ modes / 0.09 + np.linalg.inv(prior), (d @ modes).T / 0.09)
+        np.testing.assert_allclose(self.invert(*words, "--noise", "0.3", "--covariance", self.save("c.npy", prior))[0], modes @ weighed, atol=1e-5)
+
     def test_minimum_variance_weighs_noise_against_the_prior(self):
         d = self.rng.normal(size=(2 * N, 12))
         root = self.rng.normal(size=(12, 12))
@@ -560,11 +577,14 @@ class Ao(Folder):
                 ([good, "--noise", "1", "--covariance", good], "the covariance of 11 commands", 3),
                 ([good, "--noise", "1", "--covariance", self.save("c.npy", -np.eye(11))], "a variance below 0", 3),
                 ([good, "--kind", "kl"], "no option of ao invert", 2),
+                ([good, "--modes", self.save("m.npy", np.ones((12, 3)))], "modes of 11 commands are real numbers that are not all 0, [11, modes]", 3),
+                ([good, "--modes", self.save("m3.npy", np.eye(11)[:, :3]), "--keep", "4"], "has 3 modes", 2),
                 ([good, "--alpha", "nan"], "between 0 and 1", 2)):
             printed = gst_imaging("ao", "invert", *words, "-o", f"{self.folder}/no", status=status)
             self.assertIn(sentence, printed)
             self.assertFalse(os.path.exists(f"{self.folder}/no/control.npy"))
         for words, sentence, status in ((["1x9"], "2 to 128", 2), ([good], "a grid is", 3), (["6x6", "--modes", "900"], "tells 1 to 47", 2),
+                                        (["6x6", "--modes", "kl.npy"], "--modes is kl.npy; this grid tells 1 to 47", 2),
                                         (["6x6", "--keep", "3"], "no option of ao basis", 2)):
             self.assertIn(sentence, gst_imaging("ao", "basis", *words, "-o", f"{self.folder}/no", status=status))
 

@@ -24,6 +24,7 @@ from ..report import plots
 EXAMPLES = [
     ("invert interaction.npy -o control", "leaves out modes a hundred times weaker than the strongest"),
     ("invert interaction.fits -o control --keep 80 --modal", "80 modes, each with a gain of its own"),
+    ("invert interaction.npy -o control --modal --modes kl.npy", "the modes of a file, [commands, modes], as the modes of the loop"),
     ("invert interaction.npy -o control --noise 0.02 --covariance prior.npy", "minimum variance: noise of a slope, covariance of the commands"),
     ("basis 40x40 -o zernike --kind zernike --modes 60", "Zernike modes of 40 columns and 40 rows of lenslets"),
     ("basis grid.npy -o kl --kind kl --modes 200", "Karhunen-Loeve modes of the lenslets of a mask, or of a map of shcentroid"),
@@ -34,7 +35,7 @@ EXAMPLES = [
 ]
 
 OPTIONS = {  # of each
-    "invert": ("keep", "condition", "alpha", "noise", "covariance", "modal", "slope-order"),
+    "invert": ("keep", "condition", "alpha", "noise", "covariance", "modes", "modal", "slope-order"),
     "basis": ("condition", "kind", "modes", "order"),
     "record": ("frames", "no-pixels", "mode", "name", "delay"),
     "gains": ("delay", *gainscommand.OPTIONS),
@@ -57,9 +58,11 @@ def add_arguments(parser):
     parser.add_argument("--alpha", type=float, metavar="A",
                         help="keep all modes, and weaken those below A times the strongest (Tikhonov)")
     parser.add_argument("--noise", type=float, metavar="S", help="minimum variance: rms noise of a slope; needs --covariance")
-    parser.add_argument("--covariance", metavar="FILE", help="covariance of the commands that are wanted, [commands, commands]")
+    parser.add_argument("--covariance", metavar="FILE", help="covariance of the commands that are wanted, [commands, commands]; with --modes of the modes")
     parser.add_argument("--kind", choices=["southwell", "fried", "zernike", "kl"], help="of a basis (default zernike)")
-    parser.add_argument("--modes", type=int, metavar="N", help="of a basis of Zernike or Karhunen-Loeve modes, without piston (default 20)")
+    parser.add_argument("--modes", metavar="FILE|N",
+                        help="invert: modes of the mirror [commands, modes], of which commands are made; basis: number of Zernike or"
+                             " Karhunen-Loeve modes, without piston (default 20)")
     parser.add_argument("--order", choices=["noll", "osa"], help="of Zernike modes (default noll)")
     parser.add_argument("--modal", action="store_true", help="write the product of slopes and modes, and the modes, as two files")
     parser.add_argument("--slope-order", choices=["auto", "x-then-y", "interleaved"],
@@ -83,10 +86,20 @@ def read_array(np, path, kind=None):
     return values
 
 
-def read_covariance(np, path, n_commands):
+def read_modes(np, path, n_commands):
+    """A cube, as cacao has, is [modes, y, x]."""
+    values = read_array(np, path, "modes")
+    modes = values.reshape(len(values), -1).T if values.ndim == 3 else values
+    if modes.ndim != 2 or len(modes) != n_commands or np.iscomplexobj(modes) or not modes.any():
+        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; modes of {n_commands} commands are real numbers that are not all 0,"
+                                  f" [{n_commands}, modes].")
+    return modes.astype(np.float64)
+
+
+def read_covariance(np, path, n_commands, of):
     values = read_array(np, path)
     if values.shape != (n_commands, n_commands):
-        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; the covariance of {n_commands} commands has"
+        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; the covariance of {n_commands} {of} has"
                                   f" {[n_commands, n_commands]}.")
     rounding = 1e-4 * abs(values).max()
     if not np.allclose(values, values.T, rtol=1e-4, atol=rounding):
@@ -94,7 +107,7 @@ def read_covariance(np, path, n_commands):
     try:
         np.linalg.cholesky(values + (rounding or 1) * np.eye(n_commands))
     except np.linalg.LinAlgError:
-        raise Failure(UNREADABLE, f"{path} is no covariance: some sums of commands have a variance below 0. Check its sign and scale.") from None
+        raise Failure(UNREADABLE, f"{path} is no covariance: some sums of {of} have a variance below 0. Check its sign and scale.") from None
     return values.astype(np.float64)
 
 
@@ -147,14 +160,14 @@ def check_what(options):
         raise Failure(WRONG_USE, f"--frames is {options.frames}; it must be 1 or more.")
 
 
-def save(np, made, name, values, axes=None):
-    """As float32. axes: names, that along a row first; they go into the file beside it, which shreconstruct reads."""
+def save(np, made, name, values, axes=None, more=()):
+    """As float32. axes: names, that along a row first; they go into the file beside it, which shreconstruct reads. more: members there"""
     values = np.ascontiguousarray(values.astype(np.float32))
     library.Arrays().save_values(np, made.path(name), values)
     if axes:
         told = {"schema": "gst-imaging-sidecar-v1", "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
                 "complete": True, "quantity": {"name": os.path.splitext(name)[0], "unit": "", "scale": 1, "offset": 0, "axes": [
-                    {"name": axis, "unit": "", "step": 1, "origin": 0} for axis in axes]}}
+                    {"name": axis, "unit": "", "step": 1, "origin": 0} for axis in axes]}, **dict(more)}
         with open(made.path(name + ".json"), "w", encoding="utf-8") as file:
             json.dump(told, file, indent=1)
 
@@ -180,40 +193,53 @@ def show(np, made, strengths, used, control):
 
 def invert(np, options, made):
     matrix = interaction.arrange(np, options.input, read_array(np, options.input, "interaction"), options.slope_order, made)
-    check(options, min(matrix.shape))
+    basis_modes = read_modes(np, options.modes, matrix.shape[1]) if options.modes else None
+    seen = matrix if basis_modes is None else matrix @ basis_modes
+    check(options, min(seen.shape))
     made.input(options.input, "interaction matrix")
+    if options.modes:
+        made.input(options.modes, "modes")
     if options.covariance:
         made.input(options.covariance, "covariance")
     if made.is_complete():
         return made.result
-    slopes, strengths, modes = np.linalg.svd(matrix, full_matrices=False)
+    slopes, strengths, modes = np.linalg.svd(seen, full_matrices=False)
+    if not strengths[0] > 0:
+        raise Failure(UNREADABLE, f"{options.modes}: no mode moves a spot. Use the modes of the mirror of this interaction matrix.")
     if options.noise is not None:
         used = strengths > 0
-        control = inverse.minimum_variance(np, matrix, read_covariance(np, options.covariance, matrix.shape[1]), options.noise)
+        covariance = read_covariance(np, options.covariance, seen.shape[1], "modes" if options.modes else "commands")
+        control = inverse.minimum_variance(np, seen, covariance, options.noise)
     else:
         inverted = inverse.factors(np, options, strengths)
         used = inverted > 0
         control = (modes.T[:, used] * inverted[used]) @ slopes.T[used]
+    told = {"modes": os.path.basename(options.modes)} if options.modes else {}
     if options.modal:
-        save(np, made, "control.npy", inverted[used, None] * slopes.T[used], [SLOPES, "mode"])
-        save(np, made, "modes.npy", modes.T[:, used])
-    else:
-        save(np, made, "control.npy", control, [SLOPES, "command"])
+        rows, modes = (control, basis_modes) if options.modes else (inverted[used, None] * slopes.T[used], modes.T[:, used])
+        save(np, made, "control.npy", rows, [SLOPES, "mode"], told)
+        save(np, made, "modes.npy", modes)
+    if options.modes:
+        control = basis_modes @ control
+    if not options.modal:
+        save(np, made, "control.npy", control, [SLOPES, "command"], told)
     show(np, made, strengths, used, control)
     return made.finish(commands=matrix.shape[1], cells=matrix.shape[0] // 2, modes=int(used.sum()))
 
 
 def make_basis(np, options, grid):
     """Returns: (control, values, slopes, variances), the latter three None where there are none"""
-    kind, n_modes = options.kind or "zernike", 20 if options.modes is None else options.modes
+    kind = options.kind or "zernike"
     if kind == "southwell":
         left, right = bases.southwell(np, grid)
         return np.linalg.pinv(left, rcond=1e-10) @ right, None, None, None
     if kind == "fried":
         return np.linalg.pinv(bases.fried(np, grid), rcond=1e-10), None, None, None
     most = min(2 * int(grid.sum()), int(bases.corners(np, grid).sum()) - 2, 1000)
+    given = options.modes or "20"
+    n_modes = int(given) if given.isdecimal() else 0
     if not 1 <= n_modes <= most:
-        raise Failure(WRONG_USE, f"--modes is {n_modes}; this grid tells 1 to {most} modes.")
+        raise Failure(WRONG_USE, f"--modes is {given}; this grid tells 1 to {most} modes.")
     if kind == "kl":
         values, slopes, variances = bases.karhunen_loeve(np, grid, n_modes)
     else:
