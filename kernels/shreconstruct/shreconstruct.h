@@ -189,8 +189,8 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  * as 0, and one that is valid again stays out; valid cells come back first.
  * Half of the cells can be out, up to 2048. A mode that no valid cell sees is
  * not moved, and one that they hardly see is moved less: the estimate is exact
- * to 1e-5 of each mode whose noise grows by less than 1.5 times, and noise
- * grows by less than 5 times.
+ * to 1e-6 of each mode whose noise grows by less than 2 times, and noise
+ * grows by less than 6 times.
  *
  * On a CPU a product adds up columns in their order, so results depend
  * neither on threads nor on the instruction set. On a GPU it has another order,
