@@ -96,9 +96,9 @@ gst_oct_bscan_load_curve (
   GstImagingNdArray *npy =
       gst_imaging_setting_load_array (property, location, error);
   GError *why = NULL;
-  g_autofree gdouble *values =
-      npy ? gst_imaging_nd_array_to_double (npy, NULL, &why) : NULL;
 
+  if (npy) /* does it have numbers? */
+    g_free (gst_imaging_nd_array_to_double (npy, NULL, &why));
   if (why) {
     failed (property, why, error);
     g_clear_pointer (&npy, gst_imaging_nd_array_free);
