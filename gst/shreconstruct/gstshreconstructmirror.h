@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 
 /* @n: commands of the mirror
  * @matrix: (nullable): T [n_commands][n], transposed
- * @sent: [n]: what it has, T c0 before the first frame
+ * @sent: [n]: its commands, T c0 before the first frame
  * @has_sent: after that
  * @is_limited: a limit has changed the last ones */
 typedef struct {

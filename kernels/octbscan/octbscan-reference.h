@@ -18,7 +18,7 @@ bool imk_octbscan_reference_is_sound (const double *x, uint32_t n);
 /* --- octbscan-finish-reference.c: what follows Z, for a sequence of B-scans
  * that remember those before them */
 
-/* One B-scan and what comes of it. */
+/* One B-scan and its results. */
 typedef struct ImkOctbscanReference {
   const double *x; /* H spectra of N; NULL: nothing is added */
   uint32_t first_camera;
@@ -30,7 +30,7 @@ typedef struct ImkOctbscanReference {
   double track[4];
 } ImkOctbscanReference;
 
-/* Fills what comes of @n B-scans; the arrays are allocated. @pattern: (out):
+/* Fills the results of @n B-scans; the arrays are allocated. @pattern: (out):
  * [C][n_depths] complex, or NULL */
 void imk_octbscan_finish_reference (const ImkOctbscanConfig *config,
     ImkOctbscanReference *bscans, uint32_t n, double *pattern);

@@ -134,7 +134,7 @@ CHECK_TEST (test_settings_change_between_frames)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 7);
 }
 
-/* By a_1, a_2, ...: [terms], and what is said of them. */
+/* By a_1, a_2, ...: [terms], and the words of the warning. */
 static const struct {
   gfloat a[4];
   const gchar *words;

@@ -207,7 +207,7 @@ TEST (test_noise_is_known, "noise is known")
 }
 
 /* Of two repeats alone the spread of an element is often next to nothing: with
- * 5 degrees of freedom errors are 1.29 times what is said. */
+ * 5 degrees of freedom errors are 1.29 times the stated noise. */
 TEST (test_two_repeats_tell_the_noise, "two repeats tell the noise")
 {
   enum { N_BENCHES = 20 };
@@ -236,7 +236,8 @@ TEST (test_two_repeats_tell_the_noise, "two repeats tell the noise")
           (double) least, r.report.noise);
     }
     test_check (squares > 1 && squares < 1.4 * 1.4,
-        "method %d: errors are %g times what is said", method, sqrt (squares));
+        "method %d: errors are %g times the stated noise", method,
+        sqrt (squares));
   }
 }
 
