@@ -30,6 +30,8 @@ struct _GstImagingSettings {
 
   /* of the streaming thread */
   gpointer now;     /* in use, or being tried */
+  gpointer before;  /* (nullable): @now before the last try, which a frame whose
+                     * device failed may still read */
   gboolean in_use;  /* @now has been accepted since the start */
   guint serial_set; /* of @wanted when it was last tried at a new set */
   guint serial_frame;

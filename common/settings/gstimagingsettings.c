@@ -345,7 +345,8 @@ try_one (GstImagingSettings *self, gpointer candidate,
   if (self->in_use && differ (self, before, candidate))
     gst_imaging_settings_tell_accepted (self, before);
   self->in_use = TRUE;
-  gst_imaging_settings_free_copy (self, before);
+  gst_imaging_settings_free_copy (self, self->before);
+  self->before = before;
   gst_imaging_settings_update_hash (self);
   return IMK_OK;
 }
@@ -435,6 +436,7 @@ settings_free (gpointer data)
 
   gst_imaging_settings_free_copy (self, self->wanted);
   gst_imaging_settings_free_copy (self, self->now);
+  gst_imaging_settings_free_copy (self, self->before);
   g_free (self->hash);
   g_free (self->set_at);
   g_free (self->taken_at);

@@ -111,8 +111,8 @@ LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
   for (guint i = 0; i < G_N_ELEMENTS (orders); i++) {
     GstOctBscanCalibration *calibration = NULL;
     ImkError error = {IMK_OK, ""};
-    GstOctBscanCalibrationFile *file =
-        gst_oct_bscan_calibration_file_load (path, &error);
+    GstOctBscanCalibrationFile *file = gst_oct_bscan_calibration_file_load (
+        "calibration-location", path, &error);
 
     if (file)
       calibration = gst_oct_bscan_calibration_new (
