@@ -153,7 +153,7 @@ class RecordTest(unittest.TestCase):
             np.testing.assert_array_equal(getattr(again, name).data, getattr(loop, name).data)
 
     def test_slopes_of_other_programs(self):
-        """Tensors of one row or an image, in either order, and of two rows: the same slopes and commands in the file."""
+        """Tensors of one row or an image, in either order, of two rows and of pairs: the same slopes and commands in the file."""
         slopes = self.rng.normal(size=(FRAMES, 2, N)).astype(np.float32)
         slopes[3, :, 4] = np.nan
         control = np.load(self.control)
@@ -164,10 +164,13 @@ class RecordTest(unittest.TestCase):
                                             (slopes, (2, N), turned, "slope-order=interleaved"), (slopes, (CELLS, 2 * CELLS), self.control, ""),
                                             (turns, (1, 2 * N), self.control, "input-order=interleaved"),
                                             (turns, (2 * N, 1), turned, "slope-order=interleaved"),
+                                            (turns, (N, 2), self.control, ""), (turns, (N, 2), turned, "slope-order=interleaved input-order=x-then-y"),
                                             (slopes, (2 * N, 1), turned, "slope-order=interleaved input-order=x-then-y")):
             with self.subTest(shape=shape, more=more):
-                path = self.save("slopes.npy", values.reshape(FRAMES, *shape))
-                self.record(f"picturesrc location={path} ! shreconstruct matrix-location={matrix} gain=1 leak=0 {more} ! fakesink")
+                path = self.save("slopes.npy", values.reshape(FRAMES, 1, 2 * N) if shape == (N, 2) else values.reshape(FRAMES, *shape))
+                dimensions = f"(string){shape[1]}:{shape[0]}:1:1"  # picturesrc takes an axis of 2 for channels
+                caps = f"other/tensors,format=(string)static,num_tensors=1,types=(string)float32,dimensions={dimensions},framerate=(fraction)0/1"
+                self.record(f'picturesrc location={path} ! capssetter replace=true caps="{caps}" ! shreconstruct matrix-location={matrix} gain=1 leak=0 {more} ! fakesink')
                 _system, sensor, loop = self.read()
                 np.testing.assert_array_equal(sensor.measurements.data, slopes)
                 np.testing.assert_allclose(loop.commands.data, expected, atol=1e-4)

@@ -33,11 +33,12 @@ def read_table(np, head, data):
     """Returns: {column: value of each row} of texts, numbers and lists of numbers; columns of other types are left out"""
     width, n_rows = int(head["NAXIS1"]), int(head["NAXIS2"])
     types = {"D": ">f8", "E": ">f4", "K": ">i8", "J": ">i4", "I": ">i2"}
-    sizes = {"A": 1, "L": 1, "X": 1, "B": 1, "P": 8, "Q": 16, "C": 8, "M": 16, **{kind: int(dtype[2]) for kind, dtype in types.items()}}
+    sizes = {"A": 1, "L": 1, "B": 1, "P": 8, "Q": 16, "C": 8, "M": 16, **{kind: int(dtype[2]) for kind, dtype in types.items()}}
     found, at = {}, 0
     for number in range(1, int(head["TFIELDS"]) + 1):
         repeat, kind, more = re.match(r"(\d*)([A-Z])(.?)", head[f"TFORM{number}"]).groups()
-        size = int(repeat or 1) * sizes[kind]
+        count = int(repeat or 1)
+        size = (count + 7) // 8 if kind == "X" else count * sizes[kind]  # X: bits
         cells = [data[row * width + at:row * width + at + size] for row in range(n_rows)]
         if kind == "A":
             found[head[f"TTYPE{number}"]] = [cell.decode("ascii", "replace").rstrip("\0 ") for cell in cells]

@@ -83,9 +83,12 @@ class Recorder:
         return None
 
     def is_interleaved(self, dims):
-        """As shreconstruct takes them: two rows are x and y of all cells; other shapes have the order of input-order or of the matrix."""
+        """As shreconstruct takes them: two rows are x and y of all cells, two columns x and y of each; a row or an image has the order
+        of input-order or of the matrix."""
         order = self.element.get_property("input-order").value_nick
-        return dims[1:2] != [2] and (self.matrix_order if order == "auto" else order) == "interleaved"
+        if sum(size > 1 for size in dims) > 1 and 2 in dims[:2]:
+            return dims[1] != 2
+        return (self.matrix_order if order == "auto" else order) == "interleaved"
 
     def tensors(self, buffer, caps):
         """Returns: slopes [2, cells] and the bytes of the flags; None for a buffer of another size, which shreconstruct refuses"""
