@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/shreconstruct.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,13 @@ check_sizes (const ImkShreconstructConfig *c, ImkError *error)
   if ((unsigned) c->storage > IMK_SHRECONSTRUCT_STORAGE_BF16)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "There is no storage of the number %d.", (int) c->storage);
+  if ((unsigned) c->invalid > IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is no policy of the number %d for invalid cells.",
+        (int) c->invalid);
+  if ((unsigned) c->dark > IMK_SHRECONSTRUCT_DARK_REFERENCE)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is no policy of the number %d for low light.", (int) c->dark);
   return IMK_OK;
 }
 
@@ -156,6 +164,29 @@ check_controller (const ImkShreconstructConfig *c, ImkError *error)
   return status;
 }
 
+/* A device hides the NaN of sums of inf and -inf behind limits. */
+static ImkStatus
+check_sums (const ImkShreconstructConfig *c, ImkError *error)
+{
+  const double most_slope = 1e6;
+  const uint32_t n_slopes = 2 * c->n_cells;
+
+  for (uint32_t m = 0; m < c->n_modes; m++) {
+    const float *row = c->matrix + (size_t) m * n_slopes;
+    double sum = 0;
+
+    for (uint32_t i = 0; i < n_slopes; i++)
+      sum += fabs ((double) row[i]);
+    if (sum * most_slope > FLT_MAX)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Row %u of the control matrix has numbers of %g in sum; products "
+          "with slopes would be too large for a float32. Check the scale of "
+          "the matrix.",
+          m, sum);
+  }
+  return IMK_OK;
+}
+
 static ImkStatus
 check_config (const ImkShreconstructConfig *c, ImkError *error)
 {
@@ -167,6 +198,8 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_numbers (
         "control matrix", c->matrix, n_slopes * c->n_modes, error);
+  if (status == IMK_OK)
+    status = check_sums (c, error);
   if (status == IMK_OK)
     status = check_numbers ("matrix of modes", c->modes,
         (size_t) c->n_commands * c->n_modes, error);
@@ -743,8 +776,8 @@ lead_dead (ImkShreconstruct *s)
     }
 }
 
-/* With a slew limit, what overflows is not sent: it is the command before that
- * the next one is near to. */
+/* With a slew limit, what overflows is not sent: the next command stays near
+ * the last one that was. */
 static void
 take_commands (ImkShreconstruct *s)
 {

@@ -47,7 +47,8 @@ typedef enum ImkShreconstructStorage {
  * @n_cells: cells of the sensor
  * @n_modes: rows of @matrix, 1 to IMK_SHRECONSTRUCT_MAX_COMMANDS
  * @n_commands: of the mirror; @n_modes without @modes
- * @matrix: R [n_modes][2 n_cells], columns of all dx, then of all dy; finite
+ * @matrix: R [n_modes][2 n_cells], columns of all dx, then of all dy; finite,
+ *   and no product of a row with slopes up to 1e6 exceeds a float32
  * @modes: (nullable): M [n_commands][n_modes], finite, n_modes <= n_commands
  * @n_feedback, @feedback: a [n_modes][n_feedback], 0 to
  *   IMK_SHRECONSTRUCT_MAX_TERMS of each
@@ -139,7 +140,8 @@ IMK_API ImkStatus imk_shreconstruct_new (ImkBackend backend,
  *
  * Takes as long as reading the vectors of @config, but for the first limit of
  * an object with modes: see imk_shreconstruct_new().
- * Returns: as imk_shreconstruct_new(); after an error nothing has changed */
+ * Returns: as imk_shreconstruct_new(). After IMK_ERROR_CONFIG nothing has
+ *   changed; after another error only free @self, or take over its state */
 IMK_API ImkStatus imk_shreconstruct_update (ImkShreconstruct *self,
     const ImkShreconstructConfig *config, ImkError *error);
 

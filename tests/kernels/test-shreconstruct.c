@@ -949,6 +949,25 @@ TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")
   check_near (coefficient, 1, "the mode in float32");
 }
 
+TEST_BACKENDS (test_an_actuator_that_dies_keeps_the_slew_limit,
+    "an actuator that dies goes to c0 within the slew limit")
+{
+  const uint8_t dead[] = {1, 0};
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  on = backend;
+  c.gain = 1;
+  self = make (&c);
+  check_near (step (self, -4, 0, good), 4, "alive");
+  c.dead = dead;
+  c.slew = 1;
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
+  for (int t = 3; t >= 0; t--)
+    check_near (step (self, -4, 0, good), t, "dead");
+  check_near (step (self, -4, 0, good), 0, "at c0");
+}
+
 TEST_BACKENDS (
     test_what_float32_cannot_hold_is_told, "what float32 cannot hold is told")
 {
@@ -998,9 +1017,36 @@ TEST_BACKENDS (test_a_controller_changes_under_its_matrices,
   check_near (step (self, 1, 0, good), 0.5, "as before");
 }
 
+TEST (test_no_limit_hides_an_overflow, "no limit hides an overflow")
+{
+  const float differences[N_COMMANDS][2 * N_CELLS] = {
+      {2, -2, 0, 0}, {0, 0, 0.5f, 0.5f}};
+  const float slopes[2 * N_CELLS] = {3e38f, 3e38f, 0, 0};
+  const struct {
+    double limit, slew;
+  } limits[] = {{INFINITY, 0.25}, {7, INFINITY}, {7, 0.25}};
+
+  for (size_t i = 0; i < sizeof (limits) / sizeof (*limits); i++) {
+    ImkShreconstructConfig c = mean_config ();
+    test_autoptr (ImkShreconstruct) self = NULL;
+    float commands[N_COMMANDS], coefficients[N_COMMANDS];
+
+    c.matrix = differences[0];
+    c.minimum = -limits[i].limit;
+    c.maximum = limits[i].limit;
+    c.slew = limits[i].slew;
+    on = IMK_BACKEND_CPU;
+    self = make (&c);
+    process (self, slopes, good, commands, NULL);
+    test_check (!imk_shreconstruct_get_coefficients (self, coefficients),
+        "limits %zu hide inf - inf", i);
+  }
+}
+
 TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   const float with_nan[] = {NAN, 0, 0, 0, 0, 0, 0, 0};
+  const float large[] = {0, 0, 0, 0, 2e32f, -2e32f, 0, 0};
   const float same_modes[] = {1, 1, 1, 1};
   ImkShreconstructConfig c = mean_config ();
 
@@ -1028,6 +1074,15 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   c = mean_config ();
   c.storage = (ImkShreconstructStorage) 3;
   check_refused (&c, "no storage of the number 3");
+  c = mean_config ();
+  c.invalid = (ImkShreconstructInvalid) 3;
+  check_refused (&c, "no policy of the number 3 for invalid cells");
+  c = mean_config ();
+  c.dark = (ImkShreconstructDark) 2;
+  check_refused (&c, "no policy of the number 2 for low light");
+  c = mean_config ();
+  c.matrix = large;
+  check_refused (&c, "Row 1 of the control matrix");
   c = mean_config ();
   c.n_forward = IMK_SHRECONSTRUCT_MAX_TERMS + 1;
   check_refused (&c, "9 forward terms");
