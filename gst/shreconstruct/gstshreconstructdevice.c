@@ -121,7 +121,7 @@ static ImkStatus
 take_slopes (
     GstShReconstructDevice *self, GstShReconstructSlopes *s, ImkError *error)
 {
-  GstMemory *memory = s->columns > 0 ? NULL : reachable (self, s->numbers);
+  GstMemory *memory = s->step > 0 ? NULL : reachable (self, s->numbers);
   ImkStatus status;
 
   if (memory)

@@ -142,7 +142,7 @@ open_tensors (GstShReconstructSlopes *self, GstBuffer *buffer,
     self->bytes_at = size;
   }
   if (is_interleaved) {
-    self->columns = 2;
+    self->step = 2;
     self->dy = 1;
   }
   return IMK_OK;
@@ -164,15 +164,15 @@ find_field (const gchar *fields, const gchar *name)
   return -1;
 }
 
-/* A row of numbers for each cell: columns @dx and @dy become rows. */
+/* @step: from one cell to the next. Returns: (transfer full): [2][n_cells] */
 static gfloat *
-gather (const gfloat *numbers, guint n_cells, guint columns, guint dx, guint dy)
+gather (const gfloat *numbers, guint n_cells, guint step, gsize dx, gsize dy)
 {
   gfloat *own = g_new (gfloat, 2 * (gsize) n_cells);
 
   for (gsize i = 0; i < n_cells; i++) {
-    own[i] = numbers[i * columns + dx];
-    own[n_cells + i] = numbers[i * columns + dy];
+    own[i] = numbers[i * step + dx];
+    own[n_cells + i] = numbers[i * step + dy];
   }
   return own;
 }
@@ -182,7 +182,7 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
     const gchar *element, guint n_cells, ImkError *error)
 {
   const GstStructure *s = find_slopes (buffer, element);
-  gint dx, dy, rows, columns, cells;
+  gint dx, dy, rows, columns, cells, n_fields;
   gboolean by_field;
 
   if (!s)
@@ -201,6 +201,7 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
         "The results on the frame have no slopes. Set fields=slopes or "
         "fields=all on shcentroid.");
   cells = by_field ? columns : rows;
+  n_fields = by_field ? rows : columns;
   if (cells != (gint) n_cells)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The frame has %d cells and the control matrix is made for %u. Use "
@@ -210,7 +211,8 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
   self->size = (gsize) rows * (gsize) columns * sizeof (gfloat);
   self->bytes = get_buffer (s, FLAGS);
   self->places = get_buffer (s, PLACES);
-  if (!self->numbers || gst_buffer_get_size (self->numbers) < self->size)
+  if (!self->numbers || dx >= n_fields || dy >= n_fields ||
+      gst_buffer_get_size (self->numbers) < self->size)
     return imk_error_set (
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   if (self->bytes && gst_buffer_get_size (self->bytes) < n_cells)
@@ -218,9 +220,9 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
   if (by_field && dy == dx + 1) {
     self->at = (gsize) dx * n_cells * sizeof (gfloat);
   } else {
-    self->columns = (guint) columns;
-    self->dx = (guint) dx;
-    self->dy = (guint) dy;
+    self->step = by_field ? 1 : (guint) columns;
+    self->dx = (gsize) dx * (by_field ? n_cells : 1);
+    self->dy = (gsize) dy * (by_field ? n_cells : 1);
   }
   return IMK_OK;
 }
@@ -264,9 +266,9 @@ gst_sh_reconstruct_slopes_map (GstShReconstructSlopes *self, ImkError *error)
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   }
   self->flags = bytes ? bytes + self->bytes_at : NULL;
-  if (self->columns > 0)
+  if (self->step > 0)
     self->slopes = self->own = gather ((const gfloat *) (gconstpointer) numbers,
-        n, self->columns, self->dx, self->dy);
+        n, self->step, self->dx, self->dy);
   else
     self->slopes = (const gfloat *) (gconstpointer) (numbers + self->at);
   return IMK_OK;

@@ -16,7 +16,8 @@ typedef struct {
   gsize size;         /* bytes of all numbers */
   gsize at, bytes_at; /* where slopes begin, and flags */
   guint n_cells;
-  guint columns, dx, dy; /* where a row is a cell; columns 0: [2][n_cells] */
+  guint step; /* from one cell to the next; 0: the slopes are [2][n_cells] */
+  gsize dx, dy;
 
   const gfloat *slopes; /* [2][n_cells] */
   const guint8 *flags;

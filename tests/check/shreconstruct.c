@@ -1429,6 +1429,53 @@ push_noise (GstHarness *h, guint t)
   return check_pull (h);
 }
 
+static GstBuffer *
+described_new (const gchar *fields, gint rows, gint columns, gboolean by_field)
+{
+  static const gfloat numbers[] = {9, 9, -1, -3, 7, 7, -5, -7};
+  GstBuffer *frame = gst_buffer_new_allocate (NULL, 16, NULL);
+  g_autoptr (GstBuffer) data =
+      gst_buffer_new_memdup (numbers, sizeof (numbers));
+  g_autoptr (GstStructure) result = gst_structure_new ("sh", "id",
+      G_TYPE_STRING, "shwfs-centroids-v1", "fields", G_TYPE_STRING, fields,
+      "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
+      G_TYPE_BOOLEAN, by_field, "data", GST_TYPE_BUFFER, data, NULL);
+
+  gst_buffer_memset (frame, 0, 0, 16);
+  gst_structure_set (gst_custom_meta_get_structure (gst_buffer_add_custom_meta (
+                         frame, "GstImagingResults")),
+      "sh", GST_TYPE_STRUCTURE, result, NULL);
+  return frame;
+}
+
+/* Fields of other programs may be in any order, but must be there. */
+CHECK_TEST (test_slopes_are_read_where_their_fields_are)
+{
+  static const gchar *const caps =
+      "video/x-raw,format=GRAY8,width=4,height=4,framerate=1000/1";
+
+  for (guint by_field = 0; by_field < 2; by_field++) {
+    g_autoptr (CheckHarness) h = harness_new ("gain=1", caps);
+    g_autoptr (CheckBus) bus = check_watch (h->element);
+    const gint rows = by_field ? 4 : 2, columns = by_field ? 2 : 4;
+    gfloat commands[2];
+    g_autoptr (GstBuffer) out = NULL;
+
+    check_push (h,
+        described_new (by_field ? "flux,dx,mass,dy" : "flux,mass,dx,dy", rows,
+            columns, by_field),
+        GST_FLOW_OK);
+    out = check_pull (h);
+    gst_buffer_extract (out, 0, commands, sizeof (commands));
+    fail_unless_equals_float (commands[0], by_field ? 2 : 3);
+    fail_unless_equals_float (commands[1], by_field ? 6 : 5);
+    check_push (h,
+        described_new ("a,b,c,d,e,f,dx,dy", rows, columns, (gboolean) by_field),
+        GST_FLOW_ERROR);
+    check_error (bus, STREAM, FORMAT, "cannot be read");
+  }
+}
+
 /* Slopes that were handed over are lost with the device: the mirror stays for
  * that frame, and then goes on. */
 CHECK_MOCK_TEST (test_a_frame_that_was_handed_over_is_lost_with_its_device)
