@@ -1441,6 +1441,9 @@ described_new (const gchar *fields, gint rows, gint columns, gboolean by_field)
       "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
       G_TYPE_BOOLEAN, by_field, "data", GST_TYPE_BUFFER, data, NULL);
 
+  if (!gst_meta_get_info ("GstImagingResults"))
+    gst_meta_register_custom (
+        "GstImagingResults", (const gchar *[]){NULL}, NULL, NULL, NULL);
   gst_buffer_memset (frame, 0, 0, 16);
   gst_structure_set (gst_custom_meta_get_structure (gst_buffer_add_custom_meta (
                          frame, "GstImagingResults")),
