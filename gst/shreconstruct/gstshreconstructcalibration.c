@@ -22,6 +22,7 @@ struct _GstShReconstructCalibration {
   guint running_cells, running_commands;
   gdouble running_poke;
   gfloat *running_flat; /* [running_commands]: about which it pokes */
+  guint8 *running_dead; /* [running_commands]: those that it does not poke */
 };
 
 GstShReconstructCalibration *
@@ -39,6 +40,7 @@ gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self)
 {
   imk_shcalibration_free (self->kernel);
   g_free (self->running_flat);
+  g_free (self->running_dead);
   g_mutex_clear (&self->lock);
   g_free (self->location);
   g_free (self->interaction);
@@ -175,6 +177,7 @@ end (GstShReconstructCalibration *self)
 {
   g_clear_pointer (&self->kernel, imk_shcalibration_free);
   g_clear_pointer (&self->running_flat, g_free);
+  g_clear_pointer (&self->running_dead, g_free);
   g_atomic_int_set (&self->is_wanted, FALSE);
 }
 
@@ -207,7 +210,7 @@ gst_sh_reconstruct_calibration_abandon (
  * during a calibration. */
 static ImkStatus
 check_pokes (const GstShReconstructSettings *s, gdouble poke,
-    const gfloat *flat, guint n, ImkError *error)
+    const gfloat *flat, const guint8 *dead, guint n, ImkError *error)
 {
   if (s->slew > 0 && 2 * poke > s->slew)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -215,7 +218,8 @@ check_pokes (const GstShReconstructSettings *s, gdouble poke,
         "%g. Set calibration-poke to half of it at most.",
         poke, -poke, s->slew);
   for (guint i = 0; i < n; i++)
-    if (flat[i] - poke < s->minimum || flat[i] + poke > s->maximum)
+    if (!dead[i] &&
+        (flat[i] - poke < s->minimum || flat[i] + poke > s->maximum))
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "A poke of %g about command %u, which is %g, goes beyond minimum or "
           "maximum. Set a smaller calibration-poke.",
@@ -223,16 +227,25 @@ check_pokes (const GstShReconstructSettings *s, gdouble poke,
   return IMK_OK;
 }
 
+/* Returns: (transfer full): [n], TRUE for dead ones */
+static guint8 *
+find_dead (const GstShReconstructSettings *s, guint n)
+{
+  guint8 *dead = g_new0 (guint8, n);
+
+  for (guint i = 0; s->dead && i < s->dead->n; i++)
+    dead[(guint) s->dead->values[i]] = TRUE; /* the plan has checked them */
+  return dead;
+}
+
 static ImkStatus
 begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
-    guint n_cells, guint n_commands, const gfloat *flat, ImkError *error)
+    guint n_cells, guint n_commands, const gfloat *flat, const guint8 *dead,
+    ImkError *error)
 {
-  g_autofree guint8 *dead = g_new0 (guint8, n_commands);
   ImkShcalibrationConfig c;
 
   imk_shcalibration_config_init (&c);
-  for (guint i = 0; s->dead && i < s->dead->n; i++)
-    dead[(guint) s->dead->values[i]] = TRUE; /* the plan has checked them */
   c.n_cells = self->running_cells = n_cells;
   c.n_commands = self->running_commands = n_commands;
   c.method = s->calibration_method;
@@ -241,6 +254,7 @@ begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
   c.n_frames = s->calibration_frames;
   c.dead = dead;
   self->running_flat = g_memdup2 (flat, n_commands * sizeof (*flat));
+  self->running_dead = g_memdup2 (dead, n_commands);
   return imk_shcalibration_new (&c, &self->kernel, error);
 }
 
@@ -306,10 +320,11 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     gboolean is_after_gap, guint n_cells, guint n_commands, gfloat *commands)
 {
   g_autofree gfloat *pokes = g_new (gfloat, n_commands);
+  g_autofree guint8 *dead = find_dead (s, n_commands);
   ImkError error;
 
   if (!self->kernel &&
-      begin (self, s, n_cells, n_commands, commands, &error) != IMK_OK) {
+      begin (self, s, n_cells, n_commands, commands, dead, &error) != IMK_OK) {
     fail (self, error.message);
     return FALSE;
   }
@@ -318,9 +333,14 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
         self, "The sensor or the mirror is another one.");
     return FALSE;
   }
-  if (check_pokes (s, self->running_poke, commands, n_commands, &error) !=
+  if (check_pokes (s, self->running_poke, commands, dead, n_commands, &error) !=
       IMK_OK) {
     fail (self, error.message);
+    return FALSE;
+  }
+  if (memcmp (self->running_dead, dead, n_commands) != 0) {
+    fail (self, "dead-actuators changed during the calibration. Emit calibrate "
+                "again.");
     return FALSE;
   }
   if (memcmp (self->running_flat, commands, n_commands * sizeof (*commands)) !=

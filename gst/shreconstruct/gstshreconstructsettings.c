@@ -208,7 +208,8 @@ static const GstImagingSetting settings[] = {
         "GstShReconstructLoop", loop_values,
         "Whether the controller drives the mirror"),
     GST_IMAGING_BOOLEAN ("freeze", LIVE, 0, GstShReconstructSettings, freeze,
-        "Keep the commands as they are. Slopes are not used meanwhile"),
+        "Keep the commands as they are: slopes are not used. A reset, an open "
+        "loop and a calibration move the mirror nevertheless"),
     GST_IMAGING_STRING ("results", LIVE, 0, GstShReconstructSettings, results,
         "Name of the shcentroid whose slopes on a frame are used. Empty: the "
         "first ones on a frame"),

@@ -960,6 +960,28 @@ CHECK_TEST (test_a_calibration_has_one_reference)
   fail_unless (strstr (told_by (message, "text"), "reference") != NULL);
 }
 
+/* Command 0 is at its largest, and never poked. */
+CHECK_TEST (test_a_dead_actuator_is_not_poked)
+{
+  g_autofree gchar *settings = in_folder (
+      "maximum=1.5 reference-location=$/flat.npy dead-actuators=\"<0>\"");
+  g_autoptr (CheckHarness) h = harness_new (settings, SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  const gfloat flat = step (h, 0);
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  for (guint t = 0; t < 4; t++)
+    fail_unless_equals_float (step (h, 0), flat);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ELEMENT), 0);
+  gst_util_set_object_arg (G_OBJECT (h->element), "dead-actuators", "<0, 1>");
+  step (h, 0);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), "dead-actuators") != NULL);
+}
+
 CHECK_TEST (test_pokes_stay_within_the_limits_of_a_mirror)
 {
   g_autofree gchar *settings =
