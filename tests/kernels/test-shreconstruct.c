@@ -1017,6 +1017,24 @@ TEST_BACKENDS (test_a_controller_changes_under_its_matrices,
   check_near (step (self, 1, 0, good), 0.5, "as before");
 }
 
+TEST_BACKENDS (test_what_is_low_light_changes, "what is low light changes")
+{
+  const uint8_t one_bad[N_CELLS] = {1, 0};
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  on = backend;
+  c.gain = 1;
+  self = make (&c);
+  check_near (step (self, -1, 0, one_bad), 0.5, "half of the light");
+  c.min_valid = 0.75;
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
+  check_near (step (self, -1, 0, one_bad), 0.5, "held");
+  c.dark = IMK_SHRECONSTRUCT_DARK_REFERENCE;
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
+  check_near (step (self, -1, 0, one_bad), 0, "at c0");
+}
+
 TEST (test_no_limit_hides_an_overflow, "no limit hides an overflow")
 {
   const float differences[N_COMMANDS][2 * N_CELLS] = {
