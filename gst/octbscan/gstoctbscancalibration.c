@@ -551,6 +551,8 @@ gst_oct_bscan_calibration_file_free (gpointer file)
 {
   GstOctBscanCalibrationFile *self = file;
 
+  if (!self)
+    return;
   g_ptr_array_unref (self->numbers);
   g_free (self->name);
   g_free (self);
