@@ -62,6 +62,8 @@ class Telescope:
         self.slopes_of = bases.fried(np, self.lit)  # rad for each rad at the corners
         y, x = np.nonzero(self.corners)
         self.influence = 0.2 ** ((x[:, None] - x) ** 2 + (y[:, None] - y) ** 2)  # a neighbour moves by 20 %
+        places = np.arange(n + 1)
+        self.bump = 0.2 ** ((places[:, None] - places) ** 2)  # the same along one axis
         self.n_actuators = len(x)
         self.sent = [np.zeros(self.n_actuators)] * delay
         self.frame_number, self.is_noisy, self.is_dark, self.dark_cells = 0, True, False, np.zeros((n, n), bool)
@@ -77,15 +79,31 @@ class Telescope:
         phase = self.screen.at(self.frame_number * self.travel, self.n + 1, self.n + 1, 2)[self.corners]
         return phase - phase.mean()
 
+    def on_corners(self, values):
+        """Values of the lit corners as an array of all of them."""
+        every = np.zeros(self.corners.shape)
+        every[self.corners] = values
+        return every
+
+    def mirror(self):
+        """The phase of the commands that were sent `delay` frames ago: influence @ commands, one axis after the other."""
+        return (self.bump @ self.on_corners(self.sent[0]) @ self.bump)[self.corners]
+
     def residual(self):
-        """What the sensor sees now: the air and the commands that were sent `delay` frames ago."""
-        left = self.air() + self.influence @ self.sent[0]
+        """What the sensor sees now: the air and the mirror."""
+        left = self.air() + self.mirror()
         return left - left.mean()
+
+    def slopes(self):
+        """Shifts of the spots in pixels, [2, n * n], 0 of dark lenslets: gain slopes_of @ residual, by differences."""
+        phase = self.on_corners(self.residual())
+        along_x, along_y = phase[:, 1:] - phase[:, :-1], phase[1:] - phase[:-1]
+        means = np.stack([along_x[1:] + along_x[:-1], along_y[:, 1:] + along_y[:, :-1]]) / 2
+        return self.gain * (means * self.lit).reshape(2, -1)
 
     def frame(self):
         """A frame of 16 bits, with photon and read noise, about an offset of 100."""
-        slopes = np.zeros((2, self.n * self.n))
-        slopes[:, self.lit.ravel()] = self.gain * (self.slopes_of @ self.residual()).reshape(2, -1)
+        slopes = self.slopes()
         at = np.arange(self.pitch) - (self.pitch - 1) / 2
         spot_x, spot_y = (np.exp(-(at - s[:, None]) ** 2 / 2) for s in slopes)
         lit = (self.lit & ~self.dark_cells).ravel() * (not self.is_dark)

@@ -113,7 +113,7 @@ class Driver:
 
     def show(self, made):
         """The air, the mirror beside it, and below what is left, at the corners of the lenslets, in rad."""
-        mirror = made.influence @ made.sent[0]
+        mirror = made.mirror()
         first, second = slice(CORNERS), slice(CORNERS + 1, None)
         for place, phase in ((first, first), made.air()), ((first, second), mirror - mirror.mean()), ((second, first), made.residual()):
             self.pictures[place][made.corners] = phase
