@@ -435,13 +435,17 @@ can_seek (const GstInsarSide *side)
 }
 
 gboolean
-gst_insar_pair_src_event (GstInsarPair *self, GstPad *pad, GstEvent *event)
+gst_insar_pair_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
+  g_autoptr (GstPad) sink =
+      gst_element_get_static_pad (GST_ELEMENT (parent), "reference");
+  const GstInsarPair *self = gst_pad_get_element_private (sink);
+
   if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
       (gst_insar_slc_is_rewind (event) &&
           can_seek (&self->sides[GST_INSAR_REFERENCE]) &&
           can_seek (&self->sides[GST_INSAR_SECONDARY])))
-    return gst_pad_event_default (pad, GST_OBJECT (self->element), event);
+    return gst_pad_event_default (pad, parent, event);
   gst_event_unref (event);
   return FALSE;
 }

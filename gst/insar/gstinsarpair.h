@@ -71,10 +71,10 @@ void gst_insar_pair_init (GstInsarPair *self, GstImagingElement *base,
     const GstInsarPairFuncs *funcs);
 void gst_insar_pair_clear (GstInsarPair *self);
 
-/* What the event function of each source pad does. A seek is for both images:
- * both restart, or it is refused. */
+/* The event function of each source pad. A seek is for both images: both
+ * restart, or it is refused. */
 gboolean gst_insar_pair_src_event (
-    GstInsarPair *self, GstPad *pad, GstEvent *event);
+    GstPad *pad, GstObject *parent, GstEvent *event);
 
 /* Copies to @buffer what upstream has said of the images; before push_end (),
  * or in the busy thread. */

@@ -49,10 +49,6 @@ typedef struct {
 /* Of the properties, in gstinsarformsettings.c. */
 extern const GstImagingSettingsTable gst_insar_form_table;
 
-/* Of the table, in gstinsarform.c. */
-ImkStatus gst_insar_form_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
 typedef struct _GstInsarFormFlat GstInsarFormFlat;
 
 /* Sums, until the end. */

@@ -107,15 +107,6 @@ gst_insar_form_has_pads (GstInsarForm *self)
   return FALSE;
 }
 
-/* Another pair of the same images. */
-ImkStatus
-gst_insar_form_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error)
-{
-  return gst_imaging_engine_renew (
-      GST_INSAR_FORM (element)->base.engine, error);
-}
-
 /* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -201,14 +192,6 @@ gst_insar_form_open (GstElement *element, guint side)
       self->base.engine, self->pair.sides[side].caps, NULL);
 }
 
-/* --- pads ----------------------------------------------------------------- */
-
-static gboolean
-gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
-{
-  return gst_insar_pair_src_event (&GST_INSAR_FORM (parent)->pair, pad, event);
-}
-
 /* --- states --------------------------------------------------------------- */
 
 static void
@@ -285,7 +268,7 @@ gst_insar_form_init (GstInsarForm *self)
 
   gst_imaging_element_set_up (&self->base, &funcs, &gst_insar_form_table);
   gst_imaging_element_add_outputs (&self->base, picture_names,
-      GST_INSAR_N_PICTURES, gst_insar_form_src_event);
+      GST_INSAR_N_PICTURES, gst_insar_pair_src_event);
   gst_insar_pair_init (&self->pair, &self->base, &reference_template,
       &secondary_template, &gst_insar_form_pair_funcs);
 }

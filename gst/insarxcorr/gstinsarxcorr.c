@@ -248,14 +248,6 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return gst_imaging_element_query (pad, parent, query);
 }
 
-/* --- pads ----------------------------------------------------------------- */
-
-static gboolean
-gst_insar_xcorr_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
-{
-  return gst_insar_pair_src_event (&GST_INSAR_XCORR (parent)->pair, pad, event);
-}
-
 /* --- states --------------------------------------------------------------- */
 
 static void
@@ -353,7 +345,7 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
 
   gst_imaging_element_set_up (&self->base, &funcs, &table);
   gst_imaging_element_add_outputs (
-      &self->base, names, N_PADS, gst_insar_xcorr_src_event);
+      &self->base, names, N_PADS, gst_insar_pair_src_event);
   self->end = gst_insar_end_new (GST_ELEMENT (self), self->base.outputs);
   gst_insar_pair_init (&self->pair, &self->base, &reference_template,
       &secondary_template, &gst_insar_xcorr_pair_funcs);

@@ -111,14 +111,6 @@ make_config (GstSlcResample *self, const GstInsarSlcInfo *out)
   return c;
 }
 
-ImkStatus
-gst_slc_resample_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error)
-{
-  return gst_imaging_engine_renew (
-      GST_SLC_RESAMPLE (element)->base.engine, error);
-}
-
 static void
 close_kernel (GstElement *element)
 {

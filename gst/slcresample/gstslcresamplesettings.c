@@ -151,5 +151,4 @@ const GstImagingSettingsTable gst_slc_resample_table = {
     .replan = KERNEL,
     .has_engine = TRUE,
     .init = init_settings,
-    .apply = gst_slc_resample_apply,
 };

@@ -30,8 +30,4 @@ typedef struct {
 /* Of a GstSlcResampleSettings. */
 extern const GstImagingSettingsTable gst_slc_resample_table;
 
-/* Of the table, in gstslcresample.c. */
-ImkStatus gst_slc_resample_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
 G_END_DECLS
