@@ -270,10 +270,6 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
     if (status == IMK_OK)
       status = make_spans (s, error);
   }
-  if (status != IMK_OK) {
-    imk_slcresample_free (s);
-    return status;
-  }
   s->band.n_lines = band_height (s);
   s->band.samples = calloc (
       (size_t) s->band.n_lines * config->width * 2 + IMK_SLCRESAMPLE_PADDING,
@@ -288,12 +284,11 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
             config->taps, config->bandwidth, 0, error);
   if (status == IMK_OK && !config->estimate_doppler)
     status = make_azimuth_weights (s, config->doppler, error);
-  if (status != IMK_OK) {
+  if (status == IMK_OK)
+    *self = s;
+  else
     imk_slcresample_free (s);
-    return status;
-  }
-  *self = s;
-  return IMK_OK;
+  return status;
 }
 
 void
