@@ -27,7 +27,7 @@ load_text (const gchar *location, gsize *size, ImkError *error)
 
 /* Lines of: year, day, second, position, velocity; before them one of: their
  * number, year, day and second of the first, seconds between two. */
-static gboolean
+static ImkStatus
 parse_led (
     GstInsarOrbit *self, const gchar *text, const gchar *name, ImkError *error)
 {
@@ -51,25 +51,22 @@ parse_led (
     }
     if (n == 0 && *g_strstrip (lines[i]) == '\0')
       continue;
-    if (n != 9 || expected == 0) {
-      imk_error_set (error, IMK_ERROR_FILE,
+    if (n != 9 || expected == 0)
+      return imk_error_set (error, IMK_ERROR_FILE,
           "Line %u of \"%s\" is no line of a LED file: expected are 5 numbers "
           "in the first (count from 4 on, year, day, second, interval) and 9 "
           "in the others (year, day, second, position, velocity).",
           i + 1, name);
-      return FALSE;
-    }
     state.time = v[1] * DAY + v[2];
     memcpy (state.position, v + 3, sizeof (state.position));
     memcpy (state.velocity, v + 6, sizeof (state.velocity));
     g_array_append_val (self->states, state);
   }
   if (self->states->len == expected && expected > 0)
-    return TRUE;
-  imk_error_set (error, IMK_ERROR_FILE,
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_FILE,
       "\"%s\" has %u state vectors, and its first line announces %u.", name,
       self->states->len, expected);
-  return FALSE;
 }
 
 /* Returns: (transfer full): the file in the working folder, or else beside the
@@ -111,7 +108,7 @@ enum {
   N_NUMBERS,
 };
 
-static gboolean
+static ImkStatus
 read_numbers (
     Number *numbers, const gchar *text, const gchar *name, ImkError *error)
 {
@@ -120,21 +117,19 @@ read_numbers (
     gchar *end = NULL;
     gdouble number = value ? g_ascii_strtod (value, &end) : 0;
 
-    if (value && end != value && *end == '\0' && isfinite (number)) {
+    if (value && end != value && *end == '\0' && isfinite (number))
       numbers[i].value = number;
-    } else if (value || numbers[i].needed) {
-      imk_error_set (error, IMK_ERROR_FILE,
+    else if (value || numbers[i].needed)
+      return imk_error_set (error, IMK_ERROR_FILE,
           "\"%s\" has no line \"%s = NUMBER\", which the phase of the earth "
           "needs.",
           name, numbers[i].key);
-      return FALSE;
-    }
   }
-  return TRUE;
+  return IMK_OK;
 }
 
 /* Times and ranges as GMTSAR's SAT_llt2rat has them. */
-static gboolean
+static ImkStatus
 parse_prm (
     GstInsarOrbit *self, const gchar *text, const gchar *name, ImkError *error)
 {
@@ -160,27 +155,26 @@ parse_prm (
   g_autofree gchar *path = led ? find_led (name, led) : NULL;
   g_autofree gchar *states = NULL;
   ImkInsarformOrbit *o = &self->orbit;
+  ImkStatus status;
   gsize size;
 
-  if (!path) {
-    imk_error_set (error, IMK_ERROR_FILE,
+  if (!path)
+    return imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" has no line \"led_file = ...\" that names the orbit. Give a "
         "PRM file of GMTSAR with its LED file, or an XML file of ISCE2.",
         name);
-    return FALSE;
-  }
-  if (!read_numbers (n, text, name, error))
-    return FALSE;
-  if (!(n[PRF].value > 0 && n[RATE].value > 0)) {
-    imk_error_set (error, IMK_ERROR_FILE,
+  status = read_numbers (n, text, name, error);
+  if (status != IMK_OK)
+    return status;
+  if (!(n[PRF].value > 0 && n[RATE].value > 0))
+    return imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" says PRF = %.10g and rng_samp_rate = %.10g; both must be above "
         "0.",
         name, n[PRF].value, n[RATE].value);
-    return FALSE;
-  }
   states = load_text (path, &size, error);
-  if (!states || !parse_led (self, states, path, error))
-    return FALSE;
+  status = states ? parse_led (self, states, path, error) : IMK_ERROR_FILE;
+  if (status != IMK_OK)
+    return status;
   o->line_time = 1 / n[PRF].value;
   o->first_time =
       DAY * n[CLOCK].value + (n[ASHIFT].value + n[SUB_A].value) * o->line_time;
@@ -195,7 +189,7 @@ parse_prm (
   self->ellipsoid.equatorial = n[EQUATORIAL].value;
   self->ellipsoid.polar = n[POLAR].value;
   self->sphere = n[RADIUS].value;
-  return TRUE;
+  return IMK_OK;
 }
 
 /* --- both ----------------------------------------------------------------- */
@@ -206,7 +200,7 @@ gst_insar_orbit_load (const gchar *location, ImkError *error)
   GstInsarOrbit *self = g_new0 (GstInsarOrbit, 1);
   gsize size = 0;
   g_autofree gchar *text = load_text (location, &size, error);
-  gboolean ok = FALSE;
+  ImkStatus status = IMK_ERROR_FILE;
 
   self->states = g_array_new (FALSE, FALSE, sizeof (ImkInsarformState));
   self->ellipsoid = IMK_INSARFORM_WGS84;
@@ -217,10 +211,10 @@ gst_insar_orbit_load (const gchar *location, ImkError *error)
         "of ISCE2.",
         location);
   else if (text && text[strspn (text, " \t\r\n")] == '<')
-    ok = gst_insar_orbit_parse_isce (self, text, size, location, error);
+    status = gst_insar_orbit_parse_isce (self, text, size, location, error);
   else if (text)
-    ok = parse_prm (self, text, location, error);
-  if (!ok) {
+    status = parse_prm (self, text, location, error);
+  if (status != IMK_OK) {
     gst_insar_orbit_free (self);
     return NULL;
   }

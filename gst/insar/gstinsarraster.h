@@ -54,6 +54,11 @@ gboolean gst_insar_raster_write (
 gboolean gst_insar_raster_finish (
     GstInsarRaster *self, const GstInsarGrid *grid, GError **error);
 
+/* Posts why a file was given up. @error: (nullable); @is_all: there is no other
+ * output, so it is an error and not a warning */
+void gst_insar_raster_report (
+    GstElement *element, const GError *error, gboolean is_all);
+
 /* Without gst_insar_raster_finish () nothing of it stays. */
 void gst_insar_raster_free (GstInsarRaster *self);
 

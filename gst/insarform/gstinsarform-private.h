@@ -110,10 +110,6 @@ void gst_insar_form_rasters_write (GstInsarForm *self, const gfloat *row);
 /* After the last row. */
 void gst_insar_form_rasters_finish (GstInsarForm *self);
 
-/* Posts why a file was given up. @is_all: there is no other output, so it is an
- * error and not a warning */
-void gst_insar_form_rasters_report (GstInsarForm *self, gboolean is_all);
-
 void gst_insar_form_rasters_clear (GstInsarForm *self);
 
 G_END_DECLS
