@@ -121,9 +121,8 @@ take_lines (
 
   if (flow != GST_FLOW_OK || s->is_stale)
     return flow;
-  if (!gst_insar_slc_check_lines (self->element, s->pad,
-          s->caps ? &s->info : NULL, map->size, GST_BUFFER_OFFSET (buffer),
-          s->n_lines)) {
+  if (!gst_insar_slc_check_lines (s->pad, s->caps ? &s->info : NULL, map->size,
+          GST_BUFFER_OFFSET (buffer), s->n_lines)) {
     fail (self, GST_FLOW_ERROR);
     return GST_FLOW_ERROR;
   }
@@ -141,8 +140,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
-  if (gst_insar_slc_map_lines (
-          self->engine, self->element, pad, buffer, &map)) {
+  if (gst_insar_slc_map_lines (self->engine, pad, buffer, &map)) {
     g_mutex_lock (&self->lock);
     flow = take_lines (self, side_of (self, pad), &map, buffer);
     g_mutex_unlock (&self->lock);

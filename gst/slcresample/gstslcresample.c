@@ -242,20 +242,17 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
-  if (!gst_insar_slc_map_lines (
-          self->base.engine, GST_ELEMENT (self), pad, buffer, &map)) {
-    gst_buffer_unref (buffer);
-    return GST_FLOW_ERROR;
+  if (gst_insar_slc_map_lines (self->base.engine, pad, buffer, &map)) {
+    if (gst_insar_slc_check_lines (pad, self->kernel ? &self->in : NULL,
+            map.size, GST_BUFFER_OFFSET (buffer),
+            self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
+      self->lines = buffer;
+      flow = take_lines (
+          self, gst_insar_slc_lines (&self->in, map.data, map.size));
+      self->lines = NULL;
+    }
+    gst_buffer_unmap (buffer, &map);
   }
-  if (gst_insar_slc_check_lines (GST_ELEMENT (self), pad,
-          self->kernel ? &self->in : NULL, map.size, GST_BUFFER_OFFSET (buffer),
-          self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
-    self->lines = buffer;
-    flow =
-        take_lines (self, gst_insar_slc_lines (&self->in, map.data, map.size));
-    self->lines = NULL;
-  }
-  gst_buffer_unmap (buffer, &map);
   gst_buffer_unref (buffer);
   return flow;
 }
