@@ -42,8 +42,9 @@ is_tiff (const gchar *location)
   return has_extension (location, extensions);
 }
 
-gboolean
-gst_insar_raster_check_name (const gchar *location, GError **error)
+/* Returns: whether a raster can have this name; FALSE with @error set */
+static gboolean
+check_name (const gchar *location, GError **error)
 {
   static const gchar *const others[] = {
       "hdr", "vrt", "png", "npy", "fits", "exr", "jpg", NULL};
@@ -580,7 +581,7 @@ gst_insar_raster_new (
   GstInsarSlcInfo image;
   GstInsarRaster *self;
 
-  if (!gst_insar_raster_check_name (location, error) ||
+  if (!check_name (location, error) ||
       (!is_tiff (location) && (!is_free (location, ".hdr", error) ||
                                   !is_free (location, ".vrt", error)))) {
     return NULL;

@@ -36,9 +36,6 @@ typedef struct {
 
 typedef struct _GstInsarRaster GstInsarRaster;
 
-/* Returns: whether a raster can have this name; FALSE with @error set */
-gboolean gst_insar_raster_check_name (const gchar *location, GError **error);
-
 /* Of @info no copy is made of @bands and @element.
  * Opens a file under another name in the folder of @location.
  * Returns: NULL with @error set */

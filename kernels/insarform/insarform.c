@@ -188,9 +188,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
     s->cells.config.type = IMK_TYPE_CF32; /* what it makes */
   }
   if (status == IMK_OK && config->filter_alpha > 0)
-    status = imk_insarform_filter_new (s->cells.width, s->cells.height,
-        config->filter_window, config->filter_alpha, config->n_threads,
-        &s->filter, error);
+    status = imk_insarform_filter_new (config, &s->filter, error);
   if (status == IMK_OK)
     *self = s;
   else
