@@ -49,9 +49,7 @@ static GstStaticPadTemplate secondary_template = GST_STATIC_PAD_TEMPLATE (
 
 static GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS ("text/x-gmtsar-xcorr; text/csv; other/tensors, format "
-                         "= (string) static, num_tensors = (int) 1, types = "
-                         "(string) float32"));
+        GST_STATIC_CAPS ("text/x-gmtsar-xcorr; " GST_IMAGING_RESULTS_CAPS));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarXcorr, gst_insar_xcorr,
     GST_TYPE_IMAGING_ELEMENT,

@@ -151,23 +151,20 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
   gst_caps_replace (&self->image, image);
 }
 
-static GstCaps *
-raster_caps (GstInsarEnd *self)
-{
-  g_autofree gchar *dimensions = g_strdup_printf (
-      "%u:%u:%u:1", self->config.nx, self->config.ny, (guint) N_PLANES);
-
-  return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
-      "dimensions", G_TYPE_STRING, dimensions, "framerate", GST_TYPE_FRACTION,
-      0, 1, NULL);
-}
-
+/* Returns: (transfer full) */
 static GstCaps *
 caps_of (GstInsarEnd *self, guint i)
 {
-  return i == FIT ? gst_static_pad_template_get_caps (&templates[FIT])
-                  : raster_caps (self);
+  GstCaps *caps = gst_static_pad_template_get_caps (&templates[i]);
+  g_autofree gchar *dimensions = g_strdup_printf (
+      "%u:%u:%u:1", self->config.nx, self->config.ny, (guint) N_PLANES);
+
+  if (i == FIT)
+    return caps;
+  caps = gst_caps_make_writable (caps);
+  gst_caps_set_simple (caps, "dimensions", G_TYPE_STRING, dimensions,
+      "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
+  return caps;
 }
 
 /* Returns: GST_FLOW_NOT_NEGOTIATED when the peer of @output takes nothing that
