@@ -118,7 +118,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
       gst_imaging_settings_now (self->base.settings);
   ImkInsarformConfig c = now->config;
   GstInsarFormFlat *flat = NULL;
-  ImkInsarform *kernel;
+  ImkInsarform *kernel = NULL;
   GstInsarCells cells;
   ImkStatus status;
 
@@ -131,16 +131,10 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.filter_alpha =
       now->filter == GST_INSAR_FORM_FILTER_NONE ? 0 : now->filter_alpha;
   status = imk_insarform_new (backend, &c, &kernel, error);
-  if (status != IMK_OK)
-    return status;
-  if (now->flatten == GST_INSAR_FORM_FLATTEN_ORBIT ||
-      now->flatten == GST_INSAR_FORM_FLATTEN_DEM)
+  if (status == IMK_OK && (now->flatten == GST_INSAR_FORM_FLATTEN_ORBIT ||
+                              now->flatten == GST_INSAR_FORM_FLATTEN_DEM))
     status = gst_insar_form_flat_new (
         now, c.width, c.height, c.n_threads, &flat, error);
-  if (status != IMK_OK) {
-    imk_insarform_free (kernel);
-    return status;
-  }
   cells = (GstInsarCells){
       .width = c.width / c.looks_x,
       .height = c.height / c.looks_y,
@@ -150,15 +144,18 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
                    image->spacing.near_range, c.looks_x),
           axis_of ("azimuth", image->spacing.azimuth, 0, c.looks_y)},
   };
-  cells.values = g_try_new (
-      gfloat, (gsize) cells.width * cells.n_kept * IMK_INSARFORM_N_CHANNELS);
-  if (!cells.values) {
-    imk_insarform_free (kernel);
-    gst_insar_form_flat_free (flat);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
+  if (status == IMK_OK)
+    cells.values = g_try_new (
+        gfloat, (gsize) cells.width * cells.n_kept * IMK_INSARFORM_N_CHANNELS);
+  if (status == IMK_OK && !cells.values)
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u x %u cells. Take larger looks, or files "
         "(coherence-location and its like) and no pads.",
         cells.width, cells.height);
+  if (status != IMK_OK) {
+    imk_insarform_free (kernel);
+    gst_insar_form_flat_free (flat);
+    return status;
   }
   close_kernel (element);
   self->kernel = kernel;
