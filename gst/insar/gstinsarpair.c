@@ -529,4 +529,5 @@ gst_insar_pair_stop (GstInsarPair *self)
   self->has_started = FALSE;
   restart_pair (self);
   g_mutex_unlock (&self->lock);
+  gst_imaging_src_pads_reset (self->outputs);
 }

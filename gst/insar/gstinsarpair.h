@@ -101,8 +101,8 @@ void gst_insar_pair_take_settings (GstInsarPair *self, guint side);
 void gst_insar_pair_report (
     GstInsarPair *self, const gchar *name, guint row, guint n_rows);
 
-/* After streaming has stopped: stops the engine and resets the pair to no
- * images. A flush may come even now. */
+/* After streaming has stopped: stops the engine and resets the outputs, and the
+ * pair to no images. A flush may come even now. */
 void gst_insar_pair_stop (GstInsarPair *self);
 
 G_END_DECLS

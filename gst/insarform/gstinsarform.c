@@ -198,7 +198,6 @@ gst_insar_form_stop (GstElement *element)
 
   gst_insar_pair_stop (&self->pair);
   gst_insar_form_rasters_clear (self);
-  gst_imaging_src_pads_reset (self->base.outputs);
 }
 
 /* With files alone it is a sink, for whose EOS the pipeline waits. */

@@ -255,7 +255,6 @@ gst_insar_xcorr_stop (GstElement *element)
 
   gst_insar_xcorr_stop_work (self);
   gst_insar_pair_stop (&self->pair);
-  gst_imaging_src_pads_reset (self->base.outputs);
   self->header_sent = FALSE;
   gst_insar_end_reset (self->end, TRUE);
 }

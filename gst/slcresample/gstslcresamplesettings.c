@@ -13,34 +13,26 @@ static const GEnumValue doppler_values[] = {
     {0, NULL, NULL},
 };
 
-static void
-take_error (GError *why, ImkError *error)
-{
-  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
-  g_error_free (why);
-}
-
 static gpointer
 load_fit (const gchar *property, const gchar *location, ImkError *error)
 {
-  GstInsarPrmAlignment *fit = g_new (GstInsarPrmAlignment, 1);
-  GError *why = NULL;
+  g_autofree GstInsarPrmAlignment *fit = g_new (GstInsarPrmAlignment, 1);
+  g_autoptr (GError) why = NULL;
 
   if (gst_insar_prm_load_alignment (location, fit, &why))
-    return fit;
-  take_error (why, error);
-  g_free (fit);
+    return g_steal_pointer (&fit);
+  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
   return NULL;
 }
 
 static gpointer
 load_reference (const gchar *property, const gchar *location, ImkError *error)
 {
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
   GstInsarPrm *prm = gst_insar_prm_load (location, &why);
 
   if (!prm)
-    take_error (why, error);
+    imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
   return prm;
 }
 
