@@ -190,6 +190,8 @@ apply (GstImagingSettings *self, gpointer candidate, ImkError *error)
   if (status == IMK_OK && self->table->apply)
     status = self->table->apply (
         self->element, self->in_use ? before : NULL, groups, error);
+  else if (status == IMK_OK && self->table->has_engine)
+    status = gst_imaging_engine_renew (self->engine, error);
   if (status != IMK_OK) {
     self->now = before;
     return status;

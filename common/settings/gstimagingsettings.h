@@ -314,7 +314,8 @@ typedef struct {
  *   are installed as well. Not for subclasses of #GstImagingFilter, which has
  *   them already
  * @init: Fills a zeroed structure with the defaults
- * @apply: (nullable): settings that changed are to be used from this frame on:
+ * @apply: (nullable): by default, with @has_engine, gst_imaging_engine_renew().
+ *   Settings that changed are to be used from this frame on:
  *   gst_imaging_settings_now() returns them. @before: those in use so far,
  *   %NULL before the first frame after a start; @groups: of what changed.
  *   Checks everything first, and keeps what there is until something new is

@@ -27,7 +27,7 @@ load_text (const gchar *location, gsize *size, ImkError *error)
 
 /* Lines of: year, day, second, position, velocity; before them one of: their
  * number, year, day and second of the first, seconds between two. */
-static gboolean
+static ImkStatus
 parse_led (
     GstInsarOrbit *self, const gchar *text, const gchar *name, ImkError *error)
 {
@@ -51,25 +51,22 @@ parse_led (
     }
     if (n == 0 && *g_strstrip (lines[i]) == '\0')
       continue;
-    if (n != 9 || expected == 0) {
-      imk_error_set (error, IMK_ERROR_FILE,
+    if (n != 9 || expected == 0)
+      return imk_error_set (error, IMK_ERROR_FILE,
           "Line %u of \"%s\" is no line of a LED file: expected are 5 numbers "
           "in the first (count from 4 on, year, day, second, interval) and 9 "
           "in the others (year, day, second, position, velocity).",
           i + 1, name);
-      return FALSE;
-    }
     state.time = v[1] * DAY + v[2];
     memcpy (state.position, v + 3, sizeof (state.position));
     memcpy (state.velocity, v + 6, sizeof (state.velocity));
     g_array_append_val (self->states, state);
   }
   if (self->states->len == expected && expected > 0)
-    return TRUE;
-  imk_error_set (error, IMK_ERROR_FILE,
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_FILE,
       "\"%s\" has %u state vectors, and its first line announces %u.", name,
       self->states->len, expected);
-  return FALSE;
 }
 
 /* Returns: (transfer full): the file in the working folder, or else beside the
@@ -88,114 +85,88 @@ find_led (const gchar *prm, const gchar *name)
 
 typedef struct {
   const gchar *key;
-  gdouble value;
-  gboolean needed; /* otherwise @value is the default */
+  gboolean needed; /* otherwise @value has the default */
+  gdouble *value;
 } Number;
 
-enum {
-  CLOCK,
-  PRF,
-  NEAR_RANGE,
-  RATE,
-  WAVELENGTH,
-  EQUATORIAL,
-  POLAR,
-  RADIUS,
-  N_ROWS,
-  N_LINES,
-  CHIRP,
-  RSHIFT,
-  SUB_R,
-  ASHIFT,
-  SUB_A,
-  N_NUMBERS,
-};
-
-static gboolean
-read_numbers (
-    Number *numbers, const gchar *text, const gchar *name, ImkError *error)
+static ImkStatus
+read_numbers (const Number *numbers, guint n, const gchar *text,
+    const gchar *name, ImkError *error)
 {
-  for (guint i = 0; i < N_NUMBERS; i++) {
+  for (guint i = 0; i < n; i++) {
     g_autofree gchar *value = gst_insar_prm_find_text (text, numbers[i].key);
     gchar *end = NULL;
     gdouble number = value ? g_ascii_strtod (value, &end) : 0;
 
-    if (value && end != value && *end == '\0' && isfinite (number)) {
-      numbers[i].value = number;
-    } else if (value || numbers[i].needed) {
-      imk_error_set (error, IMK_ERROR_FILE,
+    if (value && end != value && *end == '\0' && isfinite (number))
+      *numbers[i].value = number;
+    else if (value || numbers[i].needed)
+      return imk_error_set (error, IMK_ERROR_FILE,
           "\"%s\" has no line \"%s = NUMBER\", which the phase of the earth "
           "needs.",
           name, numbers[i].key);
-      return FALSE;
-    }
   }
-  return TRUE;
+  return IMK_OK;
 }
 
 /* Times and ranges as GMTSAR's SAT_llt2rat has them. */
-static gboolean
+static ImkStatus
 parse_prm (
     GstInsarOrbit *self, const gchar *text, const gchar *name, ImkError *error)
 {
-  Number n[N_NUMBERS] = {
-      [CLOCK] = {"clock_start", 0, TRUE},
-      [PRF] = {"PRF", 0, TRUE},
-      [NEAR_RANGE] = {"near_range", 0, TRUE},
-      [RATE] = {"rng_samp_rate", 0, TRUE},
-      [WAVELENGTH] = {"radar_wavelength", 0, TRUE},
-      [EQUATORIAL] = {"equatorial_radius", 6378137, FALSE},
-      [POLAR] = {"polar_radius", 6356752.31, FALSE},
-      [RADIUS] = {"earth_radius", 0, FALSE},
-      [N_ROWS] = {"nrows", 0, FALSE},
-      [N_LINES] = {"num_valid_az", 0, FALSE},
-      [CHIRP] = {"chirp_ext", 0, FALSE},
-      [RSHIFT] = {"rshift", 0, FALSE},
-      [SUB_R] = {"sub_int_r", 0, FALSE},
-      [ASHIFT] = {"ashift", 0, FALSE},
-      [SUB_A] = {"sub_int_a", 0, FALSE},
+  ImkInsarformOrbit *o = &self->orbit;
+  gdouble clock = 0, prf = 0, near_range = 0, rate = 0, n_rows = 0, n_lines = 0;
+  gdouble chirp = 0, rshift = 0, sub_r = 0, ashift = 0, sub_a = 0;
+  const Number numbers[] = {
+      {"clock_start", TRUE, &clock},
+      {"PRF", TRUE, &prf},
+      {"near_range", TRUE, &near_range},
+      {"rng_samp_rate", TRUE, &rate},
+      {"radar_wavelength", TRUE, &o->wavelength},
+      {"equatorial_radius", FALSE, &self->ellipsoid.equatorial},
+      {"polar_radius", FALSE, &self->ellipsoid.polar},
+      {"earth_radius", FALSE, &self->sphere},
+      {"nrows", FALSE, &n_rows},
+      {"num_valid_az", FALSE, &n_lines},
+      {"chirp_ext", FALSE, &chirp},
+      {"rshift", FALSE, &rshift},
+      {"sub_int_r", FALSE, &sub_r},
+      {"ashift", FALSE, &ashift},
+      {"sub_int_a", FALSE, &sub_a},
   };
   g_autofree gchar *led = gst_insar_prm_find_text (text, "led_file");
   g_autofree gchar *look = gst_insar_prm_find_text (text, "lookdir");
   g_autofree gchar *path = led ? find_led (name, led) : NULL;
   g_autofree gchar *states = NULL;
-  ImkInsarformOrbit *o = &self->orbit;
+  ImkStatus status;
   gsize size;
 
-  if (!path) {
-    imk_error_set (error, IMK_ERROR_FILE,
+  if (!path)
+    return imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" has no line \"led_file = ...\" that names the orbit. Give a "
         "PRM file of GMTSAR with its LED file, or an XML file of ISCE2.",
         name);
-    return FALSE;
-  }
-  if (!read_numbers (n, text, name, error))
-    return FALSE;
-  if (!(n[PRF].value > 0 && n[RATE].value > 0)) {
-    imk_error_set (error, IMK_ERROR_FILE,
+  self->ellipsoid = (ImkInsarformSurface){6378137, 6356752.31};
+  status = read_numbers (numbers, G_N_ELEMENTS (numbers), text, name, error);
+  if (status != IMK_OK)
+    return status;
+  if (!(prf > 0 && rate > 0))
+    return imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" says PRF = %.10g and rng_samp_rate = %.10g; both must be above "
         "0.",
-        name, n[PRF].value, n[RATE].value);
-    return FALSE;
-  }
+        name, prf, rate);
   states = load_text (path, &size, error);
-  if (!states || !parse_led (self, states, path, error))
-    return FALSE;
-  o->line_time = 1 / n[PRF].value;
-  o->first_time =
-      DAY * n[CLOCK].value + (n[ASHIFT].value + n[SUB_A].value) * o->line_time;
-  if (n[N_ROWS].value > n[N_LINES].value && n[N_LINES].value > 0)
-    o->first_time += (n[N_ROWS].value - n[N_LINES].value) / 2 * o->line_time;
-  o->range_step = LIGHT / (2 * n[RATE].value);
-  o->near_range =
-      n[NEAR_RANGE].value +
-      (n[RSHIFT].value + n[SUB_R].value - n[CHIRP].value) * o->range_step;
-  o->wavelength = n[WAVELENGTH].value;
+  status = states ? parse_led (self, states, path, error) : IMK_ERROR_FILE;
+  if (status != IMK_OK)
+    return status;
+  o->line_time = 1 / prf;
+  o->first_time = DAY * clock + (ashift + sub_a) * o->line_time;
+  if (n_rows > n_lines && n_lines > 0)
+    o->first_time += (n_rows - n_lines) / 2 * o->line_time;
+  o->range_step = LIGHT / (2 * rate);
+  o->near_range = near_range + (rshift + sub_r - chirp) * o->range_step;
   o->look = look && *look == 'L' ? -1 : 1;
-  self->ellipsoid.equatorial = n[EQUATORIAL].value;
-  self->ellipsoid.polar = n[POLAR].value;
-  self->sphere = n[RADIUS].value;
-  return TRUE;
+  return IMK_OK;
 }
 
 /* --- both ----------------------------------------------------------------- */
@@ -206,7 +177,7 @@ gst_insar_orbit_load (const gchar *location, ImkError *error)
   GstInsarOrbit *self = g_new0 (GstInsarOrbit, 1);
   gsize size = 0;
   g_autofree gchar *text = load_text (location, &size, error);
-  gboolean ok = FALSE;
+  ImkStatus status = IMK_ERROR_FILE;
 
   self->states = g_array_new (FALSE, FALSE, sizeof (ImkInsarformState));
   self->ellipsoid = IMK_INSARFORM_WGS84;
@@ -217,10 +188,10 @@ gst_insar_orbit_load (const gchar *location, ImkError *error)
         "of ISCE2.",
         location);
   else if (text && text[strspn (text, " \t\r\n")] == '<')
-    ok = gst_insar_orbit_parse_isce (self, text, size, location, error);
+    status = gst_insar_orbit_parse_isce (self, text, size, location, error);
   else if (text)
-    ok = parse_prm (self, text, location, error);
-  if (!ok) {
+    status = parse_prm (self, text, location, error);
+  if (status != IMK_OK) {
     gst_insar_orbit_free (self);
     return NULL;
   }

@@ -32,7 +32,7 @@ GstInsarOrbit *gst_insar_orbit_load (const gchar *location, ImkError *error);
 void gst_insar_orbit_free (GstInsarOrbit *self);
 
 /* In gstinsarorbitxml.c: what a file of ISCE2 says. */
-gboolean gst_insar_orbit_parse_isce (GstInsarOrbit *self, const gchar *text,
+ImkStatus gst_insar_orbit_parse_isce (GstInsarOrbit *self, const gchar *text,
     gsize size, const gchar *name, ImkError *error);
 
 G_END_DECLS

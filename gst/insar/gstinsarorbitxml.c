@@ -208,7 +208,7 @@ compare_times (gconstpointer a, gconstpointer b)
   return s < t ? -1 : s > t;
 }
 
-static gboolean
+static ImkStatus
 apply (Parser *self, const gchar *name, ImkError *error)
 {
   const gdouble *f = self->found;
@@ -225,9 +225,9 @@ apply (Parser *self, const gchar *name, ImkError *error)
       isfinite (o->line_time) && isfinite (o->near_range) &&
       isfinite (o->range_step) && isfinite (o->wavelength)) {
     g_array_sort (self->orbit->states, compare_times);
-    return TRUE;
+    return IMK_OK;
   }
-  imk_error_set (error, IMK_ERROR_FILE,
+  return imk_error_set (error, IMK_ERROR_FILE,
       "\"%s\" is no XML file of ISCE2 with an orbit: it has %u state vectors, "
       "and needs 4, sensing start (%s), starting range (%s), radar wavelength "
       "(%s), range pixel size or sampling rate (%s), azimuth time interval or "
@@ -238,10 +238,9 @@ apply (Parser *self, const gchar *name, ImkError *error)
       isfinite (o->wavelength) ? "there" : "missing",
       isfinite (o->range_step) ? "there" : "missing",
       isfinite (o->line_time) ? "there" : "missing");
-  return FALSE;
 }
 
-gboolean
+ImkStatus
 gst_insar_orbit_parse_isce (GstInsarOrbit *orbit, const gchar *text, gsize size,
     const gchar *name, ImkError *error)
 {
@@ -254,20 +253,20 @@ gst_insar_orbit_parse_isce (GstInsarOrbit *orbit, const gchar *text, gsize size,
   GMarkupParseContext *context = g_markup_parse_context_new (
       &funcs, G_MARKUP_TREAT_CDATA_AS_TEXT, &self, NULL);
   g_autoptr (GError) why = NULL;
-  gboolean ok;
+  ImkStatus status;
 
   g_queue_init (&self.components);
   for (guint i = 0; i < N_KEYS; i++)
     self.found[i] = NAN;
-  ok = g_markup_parse_context_parse (context, text, (gssize) size, &why) &&
-       g_markup_parse_context_end_parse (context, &why);
-  if (!ok)
-    imk_error_set (
+  if (g_markup_parse_context_parse (context, text, (gssize) size, &why) &&
+      g_markup_parse_context_end_parse (context, &why))
+    status = apply (&self, name, error);
+  else
+    status = imk_error_set (
         error, IMK_ERROR_FILE, "\"%s\" is no XML file: %s", name, why->message);
-  ok = ok && apply (&self, name, error);
   g_markup_parse_context_free (context);
   g_queue_clear_full (&self.components, g_free);
   g_string_free (self.value, TRUE);
   g_free (self.property);
-  return ok;
+  return status;
 }

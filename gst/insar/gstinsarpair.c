@@ -121,9 +121,8 @@ take_lines (
 
   if (flow != GST_FLOW_OK || s->is_stale)
     return flow;
-  if (!gst_insar_slc_check_lines (self->element, s->pad,
-          s->caps ? &s->info : NULL, map->size, GST_BUFFER_OFFSET (buffer),
-          s->n_lines)) {
+  if (!gst_insar_slc_check_lines (s->pad, s->caps ? &s->info : NULL, map->size,
+          GST_BUFFER_OFFSET (buffer), s->n_lines)) {
     fail (self, GST_FLOW_ERROR);
     return GST_FLOW_ERROR;
   }
@@ -141,8 +140,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
-  if (gst_insar_slc_map_lines (
-          self->engine, self->element, pad, buffer, &map)) {
+  if (gst_insar_slc_map_lines (self->engine, pad, buffer, &map)) {
     g_mutex_lock (&self->lock);
     flow = take_lines (self, side_of (self, pad), &map, buffer);
     g_mutex_unlock (&self->lock);
@@ -435,13 +433,17 @@ can_seek (const GstInsarSide *side)
 }
 
 gboolean
-gst_insar_pair_src_event (GstInsarPair *self, GstPad *pad, GstEvent *event)
+gst_insar_pair_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
+  g_autoptr (GstPad) sink =
+      gst_element_get_static_pad (GST_ELEMENT (parent), "reference");
+  const GstInsarPair *self = gst_pad_get_element_private (sink);
+
   if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
       (gst_insar_slc_is_rewind (event) &&
           can_seek (&self->sides[GST_INSAR_REFERENCE]) &&
           can_seek (&self->sides[GST_INSAR_SECONDARY])))
-    return gst_pad_event_default (pad, GST_OBJECT (self->element), event);
+    return gst_pad_event_default (pad, parent, event);
   gst_event_unref (event);
   return FALSE;
 }
@@ -527,4 +529,5 @@ gst_insar_pair_stop (GstInsarPair *self)
   self->has_started = FALSE;
   restart_pair (self);
   g_mutex_unlock (&self->lock);
+  gst_imaging_src_pads_reset (self->outputs);
 }

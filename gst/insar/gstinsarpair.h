@@ -71,10 +71,10 @@ void gst_insar_pair_init (GstInsarPair *self, GstImagingElement *base,
     const GstInsarPairFuncs *funcs);
 void gst_insar_pair_clear (GstInsarPair *self);
 
-/* What the event function of each source pad does. A seek is for both images:
- * both restart, or it is refused. */
+/* The event function of each source pad. A seek is for both images: both
+ * restart, or it is refused. */
 gboolean gst_insar_pair_src_event (
-    GstInsarPair *self, GstPad *pad, GstEvent *event);
+    GstPad *pad, GstObject *parent, GstEvent *event);
 
 /* Copies to @buffer what upstream has said of the images; before push_end (),
  * or in the busy thread. */
@@ -101,8 +101,8 @@ void gst_insar_pair_take_settings (GstInsarPair *self, guint side);
 void gst_insar_pair_report (
     GstInsarPair *self, const gchar *name, guint row, guint n_rows);
 
-/* After streaming has stopped: stops the engine and resets the pair to no
- * images. A flush may come even now. */
+/* After streaming has stopped: stops the engine and resets the outputs, and the
+ * pair to no images. A flush may come even now. */
 void gst_insar_pair_stop (GstInsarPair *self);
 
 G_END_DECLS

@@ -29,7 +29,7 @@ is_array (const gchar *location)
   return name && g_strv_contains (names, name);
 }
 
-static gboolean
+static ImkStatus
 load_array (GstInsarPlane *self, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
@@ -39,26 +39,23 @@ load_array (GstInsarPlane *self, const gchar *location, ImkError *error)
       array ? gst_imaging_nd_array_to_double (array, NULL, &why) : NULL;
   gsize n_bands = array && array->n_dims == 3 ? array->dims[2] : 1;
 
-  if (!values) {
-    imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
-    return FALSE;
-  }
+  if (!values)
+    return imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
   if (array->n_dims < 2 || array->n_dims > 3 || array->n_values == 0 ||
       array->dims[0] > G_MAXINT || array->dims[1] > G_MAXINT) {
     g_autofree gchar *found = gst_imaging_nd_array_describe (array);
 
-    imk_error_set (error, IMK_ERROR_FILE,
+    return imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" is %s; expected is [lines, columns] or [lines, columns, 1 or "
         "more].",
         array->name, found);
-    return FALSE;
   }
   self->height = (guint) array->dims[0];
   self->width = (guint) array->dims[1];
   self->values = g_new (gfloat, (gsize) self->width * self->height);
   for (gsize i = 0; i < (gsize) self->width * self->height; i++)
     self->values[i] = (gfloat) values[i * n_bands];
-  return TRUE;
+  return IMK_OK;
 }
 
 /* --- rasters -------------------------------------------------------------- */
@@ -130,7 +127,7 @@ read_band (GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset)
   return TRUE;
 }
 
-static gboolean
+static ImkStatus
 load_raster (GstInsarPlane *self, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) missing = NULL;
@@ -140,11 +137,9 @@ load_raster (GstInsarPlane *self, const gchar *location, ImkError *error)
   gpointer dataset;
   gboolean ok = FALSE, on_map = FALSE;
 
-  if (!gdal) {
-    imk_error_set (
+  if (!gdal)
+    return imk_error_set (
         error, IMK_ERROR_FILE, "\"%s\": %s", self->name, missing->message);
-    return FALSE;
-  }
   gst_insar_gdal_begin (gdal, FALSE);
   dataset = gdal->open (
       location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
@@ -156,27 +151,26 @@ load_raster (GstInsarPlane *self, const gchar *location, ImkError *error)
   why = gst_imaging_file_escape (gdal->error_message ());
   gst_insar_gdal_end (gdal);
   if (on_map)
-    imk_error_set (error, IMK_ERROR_FILE,
+    return imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" is in map coordinates; expected are the columns and lines of "
         "the image. gst-imaging insar-dem makes such heights of a DEM.",
         self->name);
-  else if (!ok)
-    imk_error_set (error, IMK_ERROR_FILE,
-        "\"%s\" has no band 1 of numbers that GDAL reads into memory (%s).",
-        self->name, why);
-  return ok;
+  return ok ? IMK_OK
+            : imk_error_set (error, IMK_ERROR_FILE,
+                  "\"%s\" has no band 1 of numbers that GDAL reads into "
+                  "memory (%s).",
+                  self->name, why);
 }
 
 #else
 
-static gboolean
+static ImkStatus
 load_raster (GstInsarPlane *self, const gchar *location, ImkError *error)
 {
-  imk_error_set (error, IMK_ERROR_FILE,
+  return imk_error_set (error, IMK_ERROR_FILE,
       "\"%s\" is no array, and this build has no GDAL, which reads other "
       "rasters. Save it as .npy.",
       self->name);
-  return FALSE;
 }
 
 #endif
@@ -187,8 +181,8 @@ gst_insar_plane_load (const gchar *location, ImkError *error)
   GstInsarPlane *self = g_new0 (GstInsarPlane, 1);
 
   self->name = gst_imaging_file_name (location);
-  if (is_array (location) ? load_array (self, location, error)
-                          : load_raster (self, location, error))
+  if ((is_array (location) ? load_array : load_raster) (
+          self, location, error) == IMK_OK)
     return self;
   gst_insar_plane_free (self);
   return NULL;
@@ -206,7 +200,7 @@ gst_insar_plane_free (GstInsarPlane *self)
 
 /* --- values --------------------------------------------------------------- */
 
-gboolean
+ImkStatus
 gst_insar_plane_fit (
     GstInsarPlane *self, guint width, guint height, ImkError *error)
 {
@@ -222,15 +216,13 @@ gst_insar_plane_fit (
     }
     first = MIN (self->origin[i], self->origin[i] + n[i] * self->step[i]);
     last = MAX (self->origin[i], self->origin[i] + n[i] * self->step[i]);
-    if (!(first < size[i] && last > 0)) {
-      imk_error_set (error, IMK_ERROR_CONFIG,
+    if (!(first < size[i] && last > 0))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
           "\"%s\" covers %s %.10g to %.10g, and the image has %.0f. It must be "
           "in the radar coordinates of the reference.",
           self->name, i ? "lines" : "columns", first, last, size[i]);
-      return FALSE;
-    }
   }
-  return TRUE;
+  return IMK_OK;
 }
 
 /* Returns: the pixel at or before the middle of sample @at; @share: (out): of

@@ -34,8 +34,8 @@ GstInsarPlane *gst_insar_plane_load (const gchar *location, ImkError *error);
 void gst_insar_plane_free (GstInsarPlane *self);
 
 /* For an image of @width x @height samples.
- * Returns: whether the plane covers some of it; FALSE with @error set */
-gboolean gst_insar_plane_fit (
+ * Returns: IMK_ERROR_CONFIG when the plane covers nothing of it */
+ImkStatus gst_insar_plane_fit (
     GstInsarPlane *self, guint width, guint height, ImkError *error);
 
 /* After gst_insar_plane_fit (): the values of a line of the image, bilinear,

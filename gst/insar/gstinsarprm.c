@@ -288,34 +288,23 @@ gst_insar_prm_load (const gchar *location, GError **error)
 
 /* --- the alignment -------------------------------------------------------- */
 
-/* @keys: shift, its fraction, stretch and a_stretch */
-static gboolean
-read_axis (const gchar *text, const gchar *name, const gchar *const *keys,
-    gdouble *values, GError **error)
-{
-  for (guint i = 0; i < 4; i++) {
-    const gdouble most = i < 2 ? MAX_SHIFT : 1;
-    const Number number = {keys[i], NULL, i == 0, 0, -most, most, FALSE};
-
-    if (!find_number (name, text, &number, &values[i], error))
-      return FALSE;
-  }
-  return TRUE;
-}
-
 gboolean
 gst_insar_prm_parse_alignment (const gchar *text, gsize size, const gchar *name,
     GstInsarPrmAlignment *alignment, GError **error)
 {
-  static const gchar *const keys[2][4] = {
-      {"rshift", "sub_int_r", "stretch_r", "a_stretch_r"},
-      {"ashift", "sub_int_a", "stretch_a", "a_stretch_a"}};
+  static const gchar *const keys[] = {"rshift", "sub_int_r", "stretch_r",
+      "a_stretch_r", "ashift", "sub_int_a", "stretch_a", "a_stretch_a"};
   g_autofree gchar *copy = check_text (text, size, name, error);
   gdouble values[2][4];
 
-  if (!copy || !read_axis (copy, name, keys[0], values[0], error) ||
-      !read_axis (copy, name, keys[1], values[1], error))
-    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    const gdouble most = i % 4 < 2 ? MAX_SHIFT : 1;
+    const Number number = {keys[i], NULL, i % 4 == 0, 0, -most, most, FALSE};
+
+    if (!copy ||
+        !find_number (name, copy, &number, &values[i / 4][i % 4], error))
+      return FALSE;
+  }
   for (guint i = 0; i < 2; i++) {
     alignment->shift[i] = values[i][0] + values[i][1];
     alignment->stretch[i] = values[i][2];

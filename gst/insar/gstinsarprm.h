@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parameter file of an SLC in GMTSAR: lines of `key = value`, of which the
+ * last counts, as programs append to it. Errors are GST_RESOURCE_ERROR or
+ * GST_STREAM_ERROR, with a sentence for the user. */
 #pragma once
 
 #include <gst/gst.h>
@@ -14,8 +17,7 @@ G_BEGIN_DECLS
  * @azimuth: on the ground, from line to line: SC_vel / PRF, times
  *   earth_radius / (earth_radius + SC_height)
  *
- * In m; 0 where it is not known.
- */
+ * In m; 0 where it is not known. */
 typedef struct {
   gdouble range, near_range, azimuth;
 } GstInsarSpacing;
@@ -35,11 +37,7 @@ typedef struct {
  *   was once called, `xshift`; 0 if missing
  * @ashift: lines, `ashift` or `yshift`
  * @spacing: of the samples, as far as there are keys for it
- * @contradiction: (nullable): a sentence about keys that do not agree
- *
- * What the parameter file of an SLC in GMTSAR says: lines of `key = value`, of
- * which the last counts, as programs append to it. Others are not looked at.
- */
+ * @contradiction: (nullable): a sentence about keys that do not agree */
 typedef struct {
   gchar *name;
   gchar *slc_file, *slc_line;
@@ -51,33 +49,17 @@ typedef struct {
   gchar *contradiction;
 } GstInsarPrm;
 
-/**
- * gst_insar_prm_load: (skip)
- * @location: (type filename): path of a PRM file
- * @error: GST_RESOURCE_ERROR or GST_STREAM_ERROR, with a sentence for the user
- *
- * Returns: (transfer full): what it says, to be given to
- *   gst_insar_prm_free(); %NULL with @error set
- */
+/* Returns: (transfer full): what the file at @location says; %NULL with @error
+ * set */
 GstInsarPrm *gst_insar_prm_load (const gchar *location, GError **error);
 
-/**
- * gst_insar_prm_parse: (skip)
- * @text: (array length=size): the content of a PRM file
- * @name: how messages shall call it
- *
- * gst_insar_prm_load() for a file that is in memory already.
- */
+/* The same for a file that is in memory already. @name: how messages shall call
+ * it */
 GstInsarPrm *gst_insar_prm_parse (
     const gchar *text, gsize size, const gchar *name, GError **error);
 
-/**
- * gst_insar_prm_find_slc: (skip)
- * @prm: a PRM that was loaded
- *
- * Returns: (transfer full): path of its `SLC_file`: relative to the working
- *   folder, or, when there is none, to the folder of the PRM
- */
+/* Returns: (transfer full): path of its `SLC_file`: relative to the working
+ * folder, or, when there is none, to the folder of the PRM */
 gchar *gst_insar_prm_find_slc (const GstInsarPrm *prm);
 
 /**
@@ -89,55 +71,33 @@ gchar *gst_insar_prm_find_slc (const GstInsarPrm *prm);
  *
  * Where an image lies against its reference, range first and then azimuth: what
  * is at column r and line a of the reference is at column r + shift[0] +
- * stretch[0] r + a_stretch[0] a of the image, and its line likewise.
- */
+ * stretch[0] r + a_stretch[0] a of the image, and its line likewise. */
 typedef struct {
   gdouble shift[2], stretch[2], a_stretch[2];
 } GstInsarPrmAlignment;
 
-/**
- * gst_insar_prm_parse_alignment: (skip)
- * @text: (array length=size): the lines that a fit gives, or a PRM file with
- *   them; `rshift` and `ashift` must be there, the others are 0 if missing
+/* @text: the lines that a fit gives, or a PRM file with them; `rshift` and
+ * `ashift` must be there, the others are 0 if missing
  * @name: how messages shall call it
- * @alignment: (out): what it says; untouched on failure
- *
- * Returns: %TRUE; %FALSE with @error set
- */
+ * @alignment: (out): what it says
+ * Returns: %FALSE with @error set, @alignment untouched */
 gboolean gst_insar_prm_parse_alignment (const gchar *text, gsize size,
     const gchar *name, GstInsarPrmAlignment *alignment, GError **error);
 
-/**
- * gst_insar_prm_load_alignment: (skip)
- * @location: (type filename): path of such a file
- *
- * Returns: %TRUE; %FALSE with @error set
- */
+/* The same for the file at @location. */
 gboolean gst_insar_prm_load_alignment (
     const gchar *location, GstInsarPrmAlignment *alignment, GError **error);
 
-/**
- * gst_insar_prm_find_other: (skip)
- * @found: what gst_insar_prm_find_slc() returned
- *
+/* @found: what gst_insar_prm_find_slc() returned
  * Returns: (transfer full) (nullable): for a message: another file of this name
- *   beside the PRM file, where @found is of the working folder
- */
+ *   beside the PRM file, where @found is of the working folder */
 gchar *gst_insar_prm_find_other (const GstInsarPrm *prm, const gchar *found);
 
-/**
- * gst_insar_prm_find_text: (skip)
- * @text: the content of a PRM file
- * @key: of a line
- *
- * Returns: (transfer full) (nullable): its last value, up to a white space
- */
+/* Returns: (transfer full) (nullable): the last value of @key in the @text of a
+ * PRM file, up to a white space */
 gchar *gst_insar_prm_find_text (const gchar *text, const gchar *key);
 
-/**
- * gst_insar_prm_free: (skip)
- * @prm: (transfer full) (nullable): a PRM
- */
+/* @prm may be %NULL. */
 void gst_insar_prm_free (GstInsarPrm *prm);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstInsarPrm, gst_insar_prm_free)

@@ -42,8 +42,9 @@ is_tiff (const gchar *location)
   return has_extension (location, extensions);
 }
 
-gboolean
-gst_insar_raster_check_name (const gchar *location, GError **error)
+/* Returns: whether a raster can have this name; FALSE with @error set */
+static gboolean
+check_name (const gchar *location, GError **error)
 {
   static const gchar *const others[] = {
       "hdr", "vrt", "png", "npy", "fits", "exr", "jpg", NULL};
@@ -471,17 +472,10 @@ write_tiff (GstInsarRaster *self, const gfloat *row, GError **error)
   return end_gdal (self, gdal, error);
 }
 
-typedef struct {
-  const GstInsarGdal *gdal;
-  gpointer dataset;
-} Cards;
-
 static void
-set_tiff_card (gpointer data, const gchar *key, const gchar *value)
+set_tiff_card (gpointer dataset, const gchar *key, const gchar *value)
 {
-  Cards *cards = data;
-
-  cards->gdal->set_metadata (cards->dataset, key, value, NULL);
+  get_gdal (NULL)->set_metadata (dataset, key, value, NULL);
 }
 
 static void
@@ -520,11 +514,10 @@ close_tiff (GstInsarRaster *self, const GstInsarGrid *grid, GError **error)
 {
   const GstInsarRasterInfo *info = &self->info;
   const GstInsarGdal *gdal = begin_gdal ();
-  Cards cards = {gdal, self->dataset};
   struct stat now;
 
   place_tiff (self, gdal);
-  set_cards (self, grid, set_tiff_card, &cards);
+  set_cards (self, grid, set_tiff_card, self->dataset);
   gdal->flush (self->dataset);
   gdal->close (g_steal_pointer (&self->dataset));
   if (!end_gdal (self, gdal, error))
@@ -588,7 +581,7 @@ gst_insar_raster_new (
   GstInsarSlcInfo image;
   GstInsarRaster *self;
 
-  if (!gst_insar_raster_check_name (location, error) ||
+  if (!check_name (location, error) ||
       (!is_tiff (location) && (!is_free (location, ".hdr", error) ||
                                   !is_free (location, ".vrt", error)))) {
     return NULL;
@@ -633,6 +626,18 @@ gst_insar_raster_finish (
            gst_imaging_saver_finish (self->saver, error);
   return gst_imaging_saver_finish (self->saver, error) &&
          save_envi_header (self, grid, error) && save_vrt (self, grid, error);
+}
+
+void
+gst_insar_raster_report (
+    GstElement *element, const GError *error, gboolean is_all)
+{
+  if (error && is_all)
+    GST_ELEMENT_ERROR (
+        element, RESOURCE, WRITE, ("%s", error->message), (NULL));
+  else if (error)
+    GST_ELEMENT_WARNING (
+        element, RESOURCE, WRITE, ("%s", error->message), (NULL));
 }
 
 void

@@ -36,9 +36,6 @@ typedef struct {
 
 typedef struct _GstInsarRaster GstInsarRaster;
 
-/* Returns: whether a raster can have this name; FALSE with @error set */
-gboolean gst_insar_raster_check_name (const gchar *location, GError **error);
-
 /* Of @info no copy is made of @bands and @element.
  * Opens a file under another name in the folder of @location.
  * Returns: NULL with @error set */
@@ -53,6 +50,11 @@ gboolean gst_insar_raster_write (
  * names. Returns: FALSE with @error set */
 gboolean gst_insar_raster_finish (
     GstInsarRaster *self, const GstInsarGrid *grid, GError **error);
+
+/* Posts why a file was given up. @error: (nullable); @is_all: there is no other
+ * output, so it is an error and not a warning */
+void gst_insar_raster_report (
+    GstElement *element, const GError *error, gboolean is_all);
 
 /* Without gst_insar_raster_finish () nothing of it stays. */
 void gst_insar_raster_free (GstInsarRaster *self);

@@ -59,9 +59,11 @@ gst_insar_slc_info_to_caps (const GstInsarSlcInfo *info)
 }
 
 gboolean
-gst_insar_slc_check_lines (GstElement *element, GstPad *pad,
-    const GstInsarSlcInfo *info, gsize size, guint64 offset, guint n_before)
+gst_insar_slc_check_lines (GstPad *pad, const GstInsarSlcInfo *info, gsize size,
+    guint64 offset, guint n_before)
 {
+  GstElement *element = GST_PAD_PARENT (pad);
+
   if (!info) {
     GST_ELEMENT_ERROR (element, CORE, NEGOTIATION,
         ("Lines arrived on the pad %s before their caps.", GST_PAD_NAME (pad)),
@@ -97,14 +99,14 @@ gst_insar_slc_check_lines (GstElement *element, GstPad *pad,
 }
 
 gboolean
-gst_insar_slc_map_lines (GstImagingEngine *engine, GstElement *element,
-    GstPad *pad, GstBuffer *buffer, GstMapInfo *map)
+gst_insar_slc_map_lines (
+    GstImagingEngine *engine, GstPad *pad, GstBuffer *buffer, GstMapInfo *map)
 {
   gst_imaging_engine_note_memory (
       engine, gst_imaging_buffer_memory_name (buffer));
   if (gst_buffer_map (buffer, map, GST_MAP_READ))
     return TRUE;
-  GST_ELEMENT_ERROR (element, RESOURCE, READ,
+  GST_ELEMENT_ERROR (GST_PAD_PARENT (pad), RESOURCE, READ,
       ("The memory of lines on the pad %s cannot be read.", GST_PAD_NAME (pad)),
       (NULL));
   return FALSE;

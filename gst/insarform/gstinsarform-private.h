@@ -49,10 +49,6 @@ typedef struct {
 /* Of the properties, in gstinsarformsettings.c. */
 extern const GstImagingSettingsTable gst_insar_form_table;
 
-/* Of the table, in gstinsarform.c. */
-ImkStatus gst_insar_form_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
 typedef struct _GstInsarFormFlat GstInsarFormFlat;
 
 /* Sums, until the end. */
@@ -113,10 +109,6 @@ void gst_insar_form_rasters_write (GstInsarForm *self, const gfloat *row);
 
 /* After the last row. */
 void gst_insar_form_rasters_finish (GstInsarForm *self);
-
-/* Posts why a file was given up. @is_all: there is no other output, so it is an
- * error and not a warning */
-void gst_insar_form_rasters_report (GstInsarForm *self, gboolean is_all);
 
 void gst_insar_form_rasters_clear (GstInsarForm *self);
 

@@ -107,15 +107,6 @@ gst_insar_form_has_pads (GstInsarForm *self)
   return FALSE;
 }
 
-/* Another pair of the same images. */
-ImkStatus
-gst_insar_form_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error)
-{
-  return gst_imaging_engine_renew (
-      GST_INSAR_FORM (element)->base.engine, error);
-}
-
 /* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -127,7 +118,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
       gst_imaging_settings_now (self->base.settings);
   ImkInsarformConfig c = now->config;
   GstInsarFormFlat *flat = NULL;
-  ImkInsarform *kernel;
+  ImkInsarform *kernel = NULL;
   GstInsarCells cells;
   ImkStatus status;
 
@@ -140,16 +131,10 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.filter_alpha =
       now->filter == GST_INSAR_FORM_FILTER_NONE ? 0 : now->filter_alpha;
   status = imk_insarform_new (backend, &c, &kernel, error);
-  if (status != IMK_OK)
-    return status;
-  if (now->flatten == GST_INSAR_FORM_FLATTEN_ORBIT ||
-      now->flatten == GST_INSAR_FORM_FLATTEN_DEM)
+  if (status == IMK_OK && (now->flatten == GST_INSAR_FORM_FLATTEN_ORBIT ||
+                              now->flatten == GST_INSAR_FORM_FLATTEN_DEM))
     status = gst_insar_form_flat_new (
         now, c.width, c.height, c.n_threads, &flat, error);
-  if (status != IMK_OK) {
-    imk_insarform_free (kernel);
-    return status;
-  }
   cells = (GstInsarCells){
       .width = c.width / c.looks_x,
       .height = c.height / c.looks_y,
@@ -159,15 +144,18 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
                    image->spacing.near_range, c.looks_x),
           axis_of ("azimuth", image->spacing.azimuth, 0, c.looks_y)},
   };
-  cells.values = g_try_new (
-      gfloat, (gsize) cells.width * cells.n_kept * IMK_INSARFORM_N_CHANNELS);
-  if (!cells.values) {
-    imk_insarform_free (kernel);
-    gst_insar_form_flat_free (flat);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
+  if (status == IMK_OK)
+    cells.values = g_try_new (
+        gfloat, (gsize) cells.width * cells.n_kept * IMK_INSARFORM_N_CHANNELS);
+  if (status == IMK_OK && !cells.values)
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u x %u cells. Take larger looks, or files "
         "(coherence-location and its like) and no pads.",
         cells.width, cells.height);
+  if (status != IMK_OK) {
+    imk_insarform_free (kernel);
+    gst_insar_form_flat_free (flat);
+    return status;
   }
   close_kernel (element);
   self->kernel = kernel;
@@ -201,14 +189,6 @@ gst_insar_form_open (GstElement *element, guint side)
       self->base.engine, self->pair.sides[side].caps, NULL);
 }
 
-/* --- pads ----------------------------------------------------------------- */
-
-static gboolean
-gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
-{
-  return gst_insar_pair_src_event (&GST_INSAR_FORM (parent)->pair, pad, event);
-}
-
 /* --- states --------------------------------------------------------------- */
 
 static void
@@ -218,7 +198,6 @@ gst_insar_form_stop (GstElement *element)
 
   gst_insar_pair_stop (&self->pair);
   gst_insar_form_rasters_clear (self);
-  gst_imaging_src_pads_reset (self->base.outputs);
 }
 
 /* With files alone it is a sink, for whose EOS the pipeline waits. */
@@ -285,7 +264,7 @@ gst_insar_form_init (GstInsarForm *self)
 
   gst_imaging_element_set_up (&self->base, &funcs, &gst_insar_form_table);
   gst_imaging_element_add_outputs (&self->base, picture_names,
-      GST_INSAR_N_PICTURES, gst_insar_form_src_event);
+      GST_INSAR_N_PICTURES, gst_insar_pair_src_event);
   gst_insar_pair_init (&self->pair, &self->base, &reference_template,
       &secondary_template, &gst_insar_form_pair_funcs);
 }

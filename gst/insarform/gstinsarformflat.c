@@ -25,41 +25,22 @@ gst_insar_form_flat_free (GstInsarFormFlat *self)
   g_free (self);
 }
 
-/* The file of a property: wrong, missing, or what was read. */
-static ImkStatus
-check_file (const GstImagingFile *file, const gchar *property,
-    const gchar *flatten, const gchar *what, ImkError *error)
-{
-  if (!file)
-    return imk_error_set (error, IMK_ERROR_CONFIG, "flatten=%s needs %s: %s.",
-        flatten, property, what);
-  if (file->status != IMK_OK)
-    return imk_error_set (
-        error, file->status, "%s: %s", property, file->error.message);
-  return IMK_OK;
-}
-
+/* Those that are named have been read. */
 static ImkStatus
 check_files (const GstInsarFormSettings *now, ImkError *error)
 {
   gboolean with_dem = now->flatten == GST_INSAR_FORM_FLATTEN_DEM;
-  const gchar *flatten = with_dem ? "dem" : "orbit";
-  const gchar *what =
-      "a PRM file of GMTSAR whose led_file is there, or XML of ISCE2";
-  ImkStatus status =
-      check_file (now->orbits[0], "reference-orbit", flatten, what, error);
 
-  if (status == IMK_OK)
-    status =
-        check_file (now->orbits[1], "secondary-orbit", flatten, what, error);
-  if (status == IMK_OK && now->grid)
-    status = check_file (now->grid, "grid-orbit", flatten, what, error);
-  if (status == IMK_OK && with_dem)
-    status = check_file (now->dem, "dem-location", flatten,
-        "a raster with the heights in m, in the radar coordinates of the "
-        "reference",
-        error);
-  return status;
+  if (!now->orbits[0] || !now->orbits[1])
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "flatten=%s needs %s-orbit: a PRM file of GMTSAR whose led_file is "
+        "there, or XML of ISCE2.",
+        with_dem ? "dem" : "orbit", now->orbits[0] ? "secondary" : "reference");
+  if (with_dem && !now->dem)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "flatten=dem needs dem-location: a raster with the heights in m, in "
+        "the radar coordinates of the reference.");
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -108,8 +89,7 @@ gst_insar_form_flat_new (const GstInsarFormSettings *now, guint width,
   if (with_dem) {
     s->plane = *dem;
     s->heights = g_new (gfloat, width);
-    if (!gst_insar_plane_fit (&s->plane, width, height, error))
-      status = error->code;
+    status = gst_insar_plane_fit (&s->plane, width, height, error);
   }
   s->phases = g_new (gfloat, (gsize) width * GST_INSAR_FORM_FLAT_LINES);
   if (status == IMK_OK)

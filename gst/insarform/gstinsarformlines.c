@@ -108,7 +108,9 @@ finish (GstInsarForm *self)
   post_summary (self, &means);
   warn_of_no_data (self, &means);
   flow = push_pictures (self);
-  gst_insar_form_rasters_report (self, flow == GST_FLOW_NOT_LINKED);
+  gst_insar_raster_report (
+      GST_ELEMENT (self), self->raster_error, flow == GST_FLOW_NOT_LINKED);
+  g_clear_error (&self->raster_error);
   /* before EOS, which would look like that of a complete run */
   if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
     GST_ELEMENT_FLOW_ERROR (self, flow);

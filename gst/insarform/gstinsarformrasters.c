@@ -128,17 +128,3 @@ gst_insar_form_rasters_finish (GstInsarForm *self)
     g_clear_pointer (&self->rasters[i], gst_insar_raster_free);
   }
 }
-
-void
-gst_insar_form_rasters_report (GstInsarForm *self, gboolean is_all)
-{
-  const GError *e = self->raster_error;
-
-  if (!e)
-    return;
-  if (is_all)
-    GST_ELEMENT_ERROR (self, RESOURCE, WRITE, ("%s", e->message), (NULL));
-  else
-    GST_ELEMENT_WARNING (self, RESOURCE, WRITE, ("%s", e->message), (NULL));
-  g_clear_error (&self->raster_error);
-}

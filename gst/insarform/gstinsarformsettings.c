@@ -5,16 +5,6 @@
 #include "insar/gstinsarorbit.h"
 #include "insar/gstinsarplane.h"
 
-#define DEFAULT_PROP_LOOKS 2
-#define DEFAULT_PROP_WINDOW 5
-#define DEFAULT_PROP_SHADE IMK_INSARFORM_SHADE_NONE
-#define DEFAULT_PROP_AMPLITUDE_MAX 0.0
-#define DEFAULT_PROP_FLATTEN GST_INSAR_FORM_FLATTEN_NONE
-#define DEFAULT_PROP_FRINGE_WINDOW 32
-#define DEFAULT_PROP_DEM_SURFACE GST_INSAR_FORM_DEM_ELLIPSOID
-#define DEFAULT_PROP_FILTER GST_INSAR_FORM_FILTER_NONE
-#define DEFAULT_PROP_FILTER_ALPHA 0.5
-
 static const GEnumValue shade_values[] = {
     {IMK_INSARFORM_SHADE_NONE, "Full colours", "none"},
     {IMK_INSARFORM_SHADE_COHERENCE, "Times the coherence", "coherence"},
@@ -162,15 +152,9 @@ init_settings (gpointer data)
   GstInsarFormSettings *s = data;
 
   imk_insarform_config_init (&s->config);
-  s->config.looks_x = s->config.looks_y = DEFAULT_PROP_LOOKS;
-  s->config.window_x = s->config.window_y = DEFAULT_PROP_WINDOW;
-  s->shade = DEFAULT_PROP_SHADE;
-  s->amplitude_max = DEFAULT_PROP_AMPLITUDE_MAX;
-  s->flatten = DEFAULT_PROP_FLATTEN;
-  s->fringe_window = DEFAULT_PROP_FRINGE_WINDOW;
-  s->dem_surface = DEFAULT_PROP_DEM_SURFACE;
-  s->filter = DEFAULT_PROP_FILTER;
-  s->filter_alpha = DEFAULT_PROP_FILTER_ALPHA;
+  s->config.looks_x = s->config.looks_y = 2;
+  s->fringe_window = 32;
+  s->filter_alpha = 0.5;
 }
 
 const GstImagingSettingsTable gst_insar_form_table = {
@@ -181,5 +165,4 @@ const GstImagingSettingsTable gst_insar_form_table = {
     .replan = KERNEL,
     .has_engine = TRUE,
     .init = init_settings,
-    .apply = gst_insar_form_apply,
 };

@@ -22,10 +22,6 @@
 GST_DEBUG_CATEGORY_STATIC (insarfit_debug);
 #define GST_CAT_DEFAULT insarfit_debug
 
-#define DEFAULT_PROP_FIT_RANGE 3
-#define DEFAULT_PROP_FIT_AZIMUTH 3
-#define DEFAULT_PROP_FIT_SNR 20.0
-
 #define MAX_TEXT (1 << 30) /* 30 million rows */
 
 typedef struct {
@@ -74,11 +70,8 @@ static const GstImagingSetting settings[] = {
 static void
 init_settings (gpointer data)
 {
-  *(Settings *) data = (Settings){
-      .range_terms = DEFAULT_PROP_FIT_RANGE,
-      .azimuth_terms = DEFAULT_PROP_FIT_AZIMUTH,
-      .snr = DEFAULT_PROP_FIT_SNR,
-  };
+  *(Settings *) data =
+      (Settings){.range_terms = 3, .azimuth_terms = 3, .snr = 20};
 }
 
 static const GstImagingSettingsTable table = {

@@ -3,12 +3,12 @@
  * kernel, gstinsarxcorrlines.c what happens while lines come. */
 #pragma once
 
+#include "gstimagingresults.h"
 #include "gstimagingtable.h"
 #include "imk/insarxcorr-judge.h"
 #include "insar/gstinsarpair.h"
 #include "gstinsarxcorr.h"
 #include "gstinsarxcorrend.h"
-#include "gstinsarxcorroutput.h"
 #include "gstinsarxcorrsettings.h"
 
 G_BEGIN_DECLS
@@ -62,5 +62,12 @@ void gst_insar_xcorr_open_later (GstInsarXcorr *self);
 /* The thread that measures, while something streams. */
 void gst_insar_xcorr_start_work (GstInsarXcorr *self);
 void gst_insar_xcorr_stop_work (GstInsarXcorr *self);
+
+/* --- gstinsarxcorroutput.c ------------------------------------------------ */
+
+/* Pushes a row of patches as the first that the peer takes: GMTSAR's text, CSV
+ * or tensor. @header_sent: of CSV, which has one */
+GstFlowReturn gst_insar_output_push_row (GstImagingSrcPad *output,
+    const GstImagingResult *result, gboolean *header_sent);
 
 G_END_DECLS

@@ -49,9 +49,7 @@ static GstStaticPadTemplate secondary_template = GST_STATIC_PAD_TEMPLATE (
 
 static GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS ("text/x-gmtsar-xcorr; text/csv; other/tensors, format "
-                         "= (string) static, num_tensors = (int) 1, types = "
-                         "(string) float32"));
+        GST_STATIC_CAPS ("text/x-gmtsar-xcorr; " GST_IMAGING_RESULTS_CAPS));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarXcorr, gst_insar_xcorr,
     GST_TYPE_IMAGING_ELEMENT,
@@ -248,14 +246,6 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return gst_imaging_element_query (pad, parent, query);
 }
 
-/* --- pads ----------------------------------------------------------------- */
-
-static gboolean
-gst_insar_xcorr_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
-{
-  return gst_insar_pair_src_event (&GST_INSAR_XCORR (parent)->pair, pad, event);
-}
-
 /* --- states --------------------------------------------------------------- */
 
 static void
@@ -265,7 +255,6 @@ gst_insar_xcorr_stop (GstElement *element)
 
   gst_insar_xcorr_stop_work (self);
   gst_insar_pair_stop (&self->pair);
-  gst_imaging_src_pads_reset (self->base.outputs);
   self->header_sent = FALSE;
   gst_insar_end_reset (self->end, TRUE);
 }
@@ -353,7 +342,7 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
 
   gst_imaging_element_set_up (&self->base, &funcs, &table);
   gst_imaging_element_add_outputs (
-      &self->base, names, N_PADS, gst_insar_xcorr_src_event);
+      &self->base, names, N_PADS, gst_insar_pair_src_event);
   self->end = gst_insar_end_new (GST_ELEMENT (self), self->base.outputs);
   gst_insar_pair_init (&self->pair, &self->base, &reference_template,
       &secondary_template, &gst_insar_xcorr_pair_funcs);

@@ -151,23 +151,20 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
   gst_caps_replace (&self->image, image);
 }
 
-static GstCaps *
-raster_caps (GstInsarEnd *self)
-{
-  g_autofree gchar *dimensions = g_strdup_printf (
-      "%u:%u:%u:1", self->config.nx, self->config.ny, (guint) N_PLANES);
-
-  return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
-      "dimensions", G_TYPE_STRING, dimensions, "framerate", GST_TYPE_FRACTION,
-      0, 1, NULL);
-}
-
+/* Returns: (transfer full) */
 static GstCaps *
 caps_of (GstInsarEnd *self, guint i)
 {
-  return i == FIT ? gst_static_pad_template_get_caps (&templates[FIT])
-                  : raster_caps (self);
+  GstCaps *caps = gst_static_pad_template_get_caps (&templates[i]);
+  g_autofree gchar *dimensions = g_strdup_printf (
+      "%u:%u:%u:1", self->config.nx, self->config.ny, (guint) N_PLANES);
+
+  if (i == FIT)
+    return caps;
+  caps = gst_caps_make_writable (caps);
+  gst_caps_set_simple (caps, "dimensions", G_TYPE_STRING, dimensions,
+      "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
+  return caps;
 }
 
 /* Returns: GST_FLOW_NOT_NEGOTIATED when the peer of @output takes nothing that
@@ -315,13 +312,8 @@ finish_file (GstInsarEnd *self)
   }
   if (self->file)
     gst_insar_raster_finish (self->file, &grid, &self->file_error);
-  if (self->file_error &&
-      GST_OBJECT_FLAG_IS_SET (self->element, GST_ELEMENT_FLAG_SINK))
-    GST_ELEMENT_ERROR (self->element, RESOURCE, WRITE,
-        ("%s", self->file_error->message), (NULL));
-  else if (self->file_error)
-    GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
-        ("%s", self->file_error->message), (NULL));
+  gst_insar_raster_report (self->element, self->file_error,
+      GST_OBJECT_FLAG_IS_SET (self->element, GST_ELEMENT_FLAG_SINK));
   drop_file (self);
 }
 
@@ -388,41 +380,27 @@ describe_zeros (GstInsarEnd *self)
                    self->n_zero, self->n_with_data);
 }
 
-/* GMTSAR's correlation of intensities has a constant of its own. */
+/* GMTSAR's correlation of intensities has a constant of its own; its others cut
+ * amplitudes to whole numbers, and calibrated images (sigma nought) are below
+ * 1. */
 static void
-warn_of_time4 (GstInsarEnd *self)
+warn_of_zeros (GstInsarEnd *self)
 {
   g_autofree gchar *which = describe_zeros (self);
+  gboolean is_time4 = self->config.mode == IMK_INSARXCORR_COMPAT &&
+                      self->config.method == IMK_INSARXCORR_TIME4;
+  const gchar *why =
+      is_time4
+          ? "method=time4 gives 0 where the correlation of the intensities is "
+            "not above 1/2, as images of low coherence have. Their offsets are "
+            "the corner of the search, as GMTSAR prints them. Take "
+            "method=freq, method=time or mode=precise."
+          : "amplitudes, less their mean, are below 1, and mode=compat cuts "
+            "them to whole numbers, as GMTSAR does; that of others is chance. "
+            "Take mode=precise, or scale the images.";
 
   GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
-      ("The correlation of %s is 0: method=time4 gives 0 where the correlation "
-       "of the intensities is not above 1/2, as images of low coherence have. "
-       "Their offsets are the corner of the search, as GMTSAR prints them. Take "
-       "method=freq, method=time or mode=precise.",
-          which),
-      (NULL));
-}
-
-/* GMTSAR's correlation cuts amplitudes to whole numbers; calibrated images
- * (sigma nought) are below 1. */
-static void
-warn_of_small_numbers (GstInsarEnd *self)
-{
-  g_autofree gchar *which = describe_zeros (self);
-
-  GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
-      ("The correlation of %s is 0: amplitudes, less their mean, are below 1, "
-       "and mode=compat cuts them to whole numbers, as GMTSAR does; that of "
-       "others is chance. Take mode=precise, or scale the images.",
-          which),
-      (NULL));
-}
-
-static gboolean
-is_time4 (const ImkInsarxcorrConfig *config)
-{
-  return config->mode == IMK_INSARXCORR_COMPAT &&
-         config->method == IMK_INSARXCORR_TIME4;
+      ("The correlation of %s is 0: %s", which, why), (NULL));
 }
 
 /* Wrong input that the numbers do not show: an empty image, a shift out of the
@@ -445,8 +423,7 @@ warn_of_images (GstInsarEnd *self)
             self->n_patches),
         (NULL));
   else if (self->n_zero > MANY_ZERO * (gdouble) self->n_with_data)
-    is_time4 (&self->config) ? warn_of_time4 (self)
-                             : warn_of_small_numbers (self);
+    warn_of_zeros (self);
   else if (self->points->len == 0 &&
            !gst_imaging_src_pads_has (self->pads, FIT))
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,

@@ -31,10 +31,7 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
       .ref_width = self->config.width[0],
       .ref_height = self->config.height[0],
       .frame = imk_insarxcorr_row (self->kernel),
-      .origin = {.element = "insarxcorr",
-          .backend = gst_imaging_engine_is_on_cuda (self->base.engine) ? "cuda"
-                                                                       : "cpu",
-          .settings_hash = gst_imaging_settings_hash (self->base.settings)},
+      .origin = gst_imaging_engine_origin (self->base.engine),
   };
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstinsarxcorroutput.h"
+/* What insarxcorr's pad src gives: rows of patches. */
+#include "gstinsarxcorr-private.h"
 
 #include "gstinsarxcorrtext.h"
-#include "imk/insarxcorr.h"
 
 static GstBuffer *
 gmtsar_text (const GstImagingResult *result)

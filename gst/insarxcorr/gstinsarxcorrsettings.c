@@ -5,11 +5,6 @@
 
 #include "imk/insarxcorr-fit.h"
 
-#define DEFAULT_PROP_USE_SHIFT TRUE
-#define DEFAULT_PROP_FIT_RANGE 3
-#define DEFAULT_PROP_FIT_AZIMUTH 3
-#define DEFAULT_PROP_FIT_SNR FIT_SNR_OF_MODE
-
 #define GMTSAR_FIT_SNR 18
 #define FIT_SNR_OF_MODE -2 /* GMTSAR's with mode=compat, else significant */
 
@@ -151,11 +146,10 @@ gst_insar_settings_init (gpointer settings)
   GstInsarSettings *self = settings;
   ImkInsarxcorrConfig *c = &self->config;
 
-  self->use_shift = DEFAULT_PROP_USE_SHIFT;
-  self->fit_range = DEFAULT_PROP_FIT_RANGE;
-  self->fit_azimuth = DEFAULT_PROP_FIT_AZIMUTH;
+  self->use_shift = TRUE;
+  self->fit_range = self->fit_azimuth = 3;
   imk_insarxcorr_config_init (c);
-  c->min_correlation = DEFAULT_PROP_FIT_SNR;
+  c->min_correlation = FIT_SNR_OF_MODE;
 }
 
 gdouble

@@ -4,7 +4,6 @@
 
 #include "gstslcresample.h"
 #include "gstslcresamplesettings.h"
-#include "imk/slcresample.h"
 #include "insar/gstinsarslc.h"
 
 G_BEGIN_DECLS

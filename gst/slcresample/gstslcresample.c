@@ -51,16 +51,12 @@ GST_ELEMENT_REGISTER_DEFINE (
 static void
 add_geometry (const GstSlcResampleSettings *s, ImkSlcresampleConfig *c)
 {
-  const GstInsarPrmAlignment none = {{0}};
   const GstInsarPrmAlignment *fit = gst_imaging_setting_file_data (s->fit);
 
-  fit = fit ? fit : &none;
-  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
-    const gdouble *more = s->geometry + 3 * i;
-
-    c->shift[i] = fit->shift[i] + more[0];
-    c->stretch[i] = fit->stretch[i] + more[1];
-    c->a_stretch[i] = fit->a_stretch[i] + more[2];
+  for (guint i = 0; fit && i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    c->shift[i] += fit->shift[i];
+    c->stretch[i] += fit->stretch[i];
+    c->a_stretch[i] += fit->a_stretch[i];
   }
 }
 
@@ -77,10 +73,10 @@ make_size (const GstSlcResampleSettings *s, const GstInsarSlcInfo *in)
     out.prf = prm->prf;
     out.spacing = prm->spacing;
   }
-  if (s->width)
-    out.width = s->width;
-  if (s->height)
-    out.height = s->height;
+  if (s->config.out_width)
+    out.width = s->config.out_width;
+  if (s->config.out_height)
+    out.height = s->config.out_height;
   out.rshift = out.ashift = 0;
   out.line_size = (gsize) out.width * imk_type_size (out.type);
   return out;
@@ -92,31 +88,20 @@ make_config (GstSlcResample *self, const GstInsarSlcInfo *out)
   const GstSlcResampleSettings *s =
       gst_imaging_settings_now (self->base.settings);
   const GstInsarSlcInfo *in = &self->in;
-  ImkSlcresampleConfig c;
+  ImkSlcresampleConfig c = s->config;
 
-  imk_slcresample_config_init (&c);
   add_geometry (s, &c);
   c.type = in->type;
   c.width = in->width;
   c.height = in->height;
   c.out_width = out->width;
   c.out_height = out->height;
-  c.taps = s->taps;
-  c.bandwidth = s->bandwidth;
   c.doppler = in->doppler;
   c.estimate_doppler =
       s->doppler == GST_SLC_RESAMPLE_DOPPLER_DATA ||
       (s->doppler == GST_SLC_RESAMPLE_DOPPLER_AUTO && !in->has_doppler);
   c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   return c;
-}
-
-ImkStatus
-gst_slc_resample_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error)
-{
-  return gst_imaging_engine_renew (
-      GST_SLC_RESAMPLE (element)->base.engine, error);
 }
 
 static void
@@ -250,20 +235,17 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
-  if (!gst_insar_slc_map_lines (
-          self->base.engine, GST_ELEMENT (self), pad, buffer, &map)) {
-    gst_buffer_unref (buffer);
-    return GST_FLOW_ERROR;
+  if (gst_insar_slc_map_lines (self->base.engine, pad, buffer, &map)) {
+    if (gst_insar_slc_check_lines (pad, self->kernel ? &self->in : NULL,
+            map.size, GST_BUFFER_OFFSET (buffer),
+            self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
+      self->lines = buffer;
+      flow = take_lines (
+          self, gst_insar_slc_lines (&self->in, map.data, map.size));
+      self->lines = NULL;
+    }
+    gst_buffer_unmap (buffer, &map);
   }
-  if (gst_insar_slc_check_lines (GST_ELEMENT (self), pad,
-          self->kernel ? &self->in : NULL, map.size, GST_BUFFER_OFFSET (buffer),
-          self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
-    self->lines = buffer;
-    flow =
-        take_lines (self, gst_insar_slc_lines (&self->in, map.data, map.size));
-    self->lines = NULL;
-  }
-  gst_buffer_unmap (buffer, &map);
   gst_buffer_unref (buffer);
   return flow;
 }

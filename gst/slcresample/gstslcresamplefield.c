@@ -114,19 +114,13 @@ add_polynomial (
 static ImkStatus
 check_settings (const GstSlcResampleSettings *s, ImkError *error)
 {
-  static const gchar *const names[][2] = {{"range-offsets", "range-polynomial"},
-      {"azimuth-offsets", "azimuth-polynomial"}};
-
-  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
-    if (s->offsets[i] && s->offsets[i]->status != IMK_OK)
-      return imk_error_set (error, s->offsets[i]->status, "%s: %s", names[i][0],
-          s->offsets[i]->error.message);
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++)
     if (s->polynomials[i] && s->polynomials[i]->n > GST_SLC_RESAMPLE_N_TERMS)
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "%s has %u numbers; it can have %d, of 1, r, a, ra, rr, aa, rrr, "
-          "rra, raa and aaa.",
-          names[i][1], s->polynomials[i]->n, GST_SLC_RESAMPLE_N_TERMS);
-  }
+          "%s-polynomial has %u numbers; it can have %d, of 1, r, a, ra, rr, "
+          "aa, rrr, rra, raa and aaa.",
+          i ? "azimuth" : "range", s->polynomials[i]->n,
+          GST_SLC_RESAMPLE_N_TERMS);
   return IMK_OK;
 }
 
@@ -143,8 +137,7 @@ gst_slc_resample_field_make (const GstSlcResampleSettings *s,
     if (s->offsets[i]) {
       planes[i] = *(const GstInsarPlane *) s->offsets[i]->data;
       any = used[i] = &planes[i];
-      if (!gst_insar_plane_fit (&planes[i], out->width, out->height, error))
-        status = error->code;
+      status = gst_insar_plane_fit (&planes[i], out->width, out->height, error);
     }
   if (status == IMK_OK)
     status = check_pair (used[0], used[1], error);

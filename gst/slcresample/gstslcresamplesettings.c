@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstslcresamplesettings.h"
 
-#include "imk/slcresample.h"
 #include "insar/gstinsarplane.h"
 #include "insar/gstinsarprm.h"
 
@@ -14,34 +13,26 @@ static const GEnumValue doppler_values[] = {
     {0, NULL, NULL},
 };
 
-static void
-take_error (GError *why, ImkError *error)
-{
-  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
-  g_error_free (why);
-}
-
 static gpointer
 load_fit (const gchar *property, const gchar *location, ImkError *error)
 {
-  GstInsarPrmAlignment *fit = g_new (GstInsarPrmAlignment, 1);
-  GError *why = NULL;
+  g_autofree GstInsarPrmAlignment *fit = g_new (GstInsarPrmAlignment, 1);
+  g_autoptr (GError) why = NULL;
 
   if (gst_insar_prm_load_alignment (location, fit, &why))
-    return fit;
-  take_error (why, error);
-  g_free (fit);
+    return g_steal_pointer (&fit);
+  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
   return NULL;
 }
 
 static gpointer
 load_reference (const gchar *property, const gchar *location, ImkError *error)
 {
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
   GstInsarPrm *prm = gst_insar_prm_load (location, &why);
 
   if (!prm)
-    take_error (why, error);
+    imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
   return prm;
 }
 
@@ -62,9 +53,9 @@ load_offsets (const gchar *property, const gchar *location, ImkError *error)
 
 #define KERNEL (1 << 0) /* what makes another kernel */
 
-#define GEOMETRY(NAME, I, MOST, UNIT, BLURB) \
+#define GEOMETRY(NAME, MEMBER, MOST, UNIT, BLURB) \
   GST_IMAGING_DOUBLE (NAME, NEXT_SET, KERNEL, GstSlcResampleSettings, \
-      geometry[I], -(MOST), MOST, UNIT, BLURB)
+      config.MEMBER, -(MOST), MOST, UNIT, BLURB)
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("fit-location", NEXT_SET, KERNEL, GstSlcResampleSettings,
@@ -77,28 +68,28 @@ static const GstImagingSetting settings[] = {
         GstSlcResampleSettings, reference, load_reference,
         (GDestroyNotify) gst_insar_prm_free,
         "Path of the PRM file of the reference, whose size the output gets"),
-    GST_IMAGING_UINT ("width", NEXT_SET, KERNEL, GstSlcResampleSettings, width,
-        0, 1 << 24, "samples",
+    GST_IMAGING_UINT ("width", NEXT_SET, KERNEL, GstSlcResampleSettings,
+        config.out_width, 0, 1 << 24, "samples",
         "Number of columns of the output. 0: that of reference-location, "
         "otherwise that of the input"),
     GST_IMAGING_UINT ("height", NEXT_SET, KERNEL, GstSlcResampleSettings,
-        height, 0, 1 << 30, "lines",
+        config.out_height, 0, 1 << 30, "lines",
         "Number of lines of the output. 0: that of reference-location, "
         "otherwise that of the input"),
-    GEOMETRY ("shift-r", 0, 1e6, "columns",
+    GEOMETRY ("shift-r", shift[0], 1e6, "columns",
         "Shift in columns of column 0 of line 0, added to that of the fit"),
-    GEOMETRY ("stretch-r", 1, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+    GEOMETRY ("stretch-r", stretch[0], IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
         "Change of the shift in columns from one column to the next, added to "
         "that of the fit"),
-    GEOMETRY ("a-stretch-r", 2, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+    GEOMETRY ("a-stretch-r", a_stretch[0], IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
         "Change of the shift in columns from one line to the next, added to "
         "that of the fit"),
-    GEOMETRY ("shift-a", 3, 1e6, "lines",
+    GEOMETRY ("shift-a", shift[1], 1e6, "lines",
         "Shift in lines of column 0 of line 0, added to that of the fit"),
-    GEOMETRY ("stretch-a", 4, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+    GEOMETRY ("stretch-a", stretch[1], IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
         "Change of the shift in lines from one column to the next, added to "
         "that of the fit"),
-    GEOMETRY ("a-stretch-a", 5, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+    GEOMETRY ("a-stretch-a", a_stretch[1], IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
         "Change of the shift in lines from one line to the next, added to that "
         "of the fit"),
     GST_IMAGING_PATH ("range-offsets", NEXT_SET, KERNEL, GstSlcResampleSettings,
@@ -117,13 +108,13 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ARRAY ("azimuth-polynomial", NEXT_SET, KERNEL,
         GstSlcResampleSettings, polynomials[1], -1e9, 1e9, "lines",
         "The same in lines"),
-    GST_IMAGING_UINT ("taps", NEXT_SET, KERNEL, GstSlcResampleSettings, taps, 4,
-        IMK_SLCRESAMPLE_MAX_TAPS, "samples",
+    GST_IMAGING_UINT ("taps", NEXT_SET, KERNEL, GstSlcResampleSettings,
+        config.taps, 4, IMK_SLCRESAMPLE_MAX_TAPS, "samples",
         "Number of input samples along each axis for one output sample, an "
         "even number. With bandwidth=0.85 the error is 29 dB below the signal "
         "for 8, 49 dB for 16"),
     GST_IMAGING_DOUBLE ("bandwidth", NEXT_SET, KERNEL, GstSlcResampleSettings,
-        bandwidth, 0.1, 1, NULL,
+        config.bandwidth, 0.1, 1, NULL,
         "Share of the sampling rate that the signal fills along each axis. The "
         "weights are optimal for a flat spectrum of this width"),
     GST_IMAGING_ENUM ("doppler", NEXT_SET, KERNEL, GstSlcResampleSettings,
@@ -136,11 +127,7 @@ static const GstImagingSetting settings[] = {
 static void
 init_settings (gpointer data)
 {
-  GstSlcResampleSettings *s = data;
-
-  s->taps = 16;
-  s->bandwidth = 0.85;
-  s->doppler = GST_SLC_RESAMPLE_DOPPLER_AUTO;
+  imk_slcresample_config_init (&((GstSlcResampleSettings *) data)->config);
 }
 
 const GstImagingSettingsTable gst_slc_resample_table = {
@@ -151,5 +138,4 @@ const GstImagingSettingsTable gst_slc_resample_table = {
     .replan = KERNEL,
     .has_engine = TRUE,
     .init = init_settings,
-    .apply = gst_slc_resample_apply,
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gstimagingsettings.h"
+#include "imk/slcresample.h"
 
 G_BEGIN_DECLS
 
@@ -15,23 +16,18 @@ typedef enum {
 /* 1, r, a, r a, r^2, a^2, r^3, r^2 a, r a^2, a^3 */
 enum { GST_SLC_RESAMPLE_N_TERMS = 10 };
 
+/* Of the config, the images come with the caps; an output size of 0 is that of
+ * the reference, and its geometry is added to the fit. */
 typedef struct {
-  GstImagingFile *fit;       /* GstInsarPrmAlignment */
-  GstImagingFile *reference; /* GstInsarPrm */
-  guint width, height;
-  gdouble geometry[6];        /* shift, stretch and a_stretch of r, then of a */
-  GstImagingFile *offsets[2]; /* GstInsarPlane, range then azimuth */
+  ImkSlcresampleConfig config;
+  GstImagingFile *fit;             /* GstInsarPrmAlignment */
+  GstImagingFile *reference;       /* GstInsarPrm */
+  GstImagingFile *offsets[2];      /* GstInsarPlane, range then azimuth */
   GstImagingArray *polynomials[2]; /* GST_SLC_RESAMPLE_N_TERMS at most */
-  guint taps;
-  gdouble bandwidth;
   GstSlcResampleDoppler doppler;
 } GstSlcResampleSettings;
 
 /* Of a GstSlcResampleSettings. */
 extern const GstImagingSettingsTable gst_slc_resample_table;
-
-/* Of the table, in gstslcresample.c. */
-ImkStatus gst_slc_resample_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 G_END_DECLS

@@ -15,11 +15,10 @@ get_library (GError **error)
       "or read raw samples with width and format", error);
 }
 
-void
-gst_slc_image_close_gdal (gpointer dataset)
+static void
+close_dataset (gpointer dataset)
 {
-  if (dataset)
-    get_library (NULL)->close (dataset);
+  get_library (NULL)->close (dataset);
 }
 
 static gboolean
@@ -177,6 +176,7 @@ gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
   self->fd = -1;
   self->allow_urls = allow_urls;
   self->dataset = dataset;
+  self->close = close_dataset;
   read_place (self, gdal);
   if (describe_band (self, gdal, format, band, error)) {
     read_no_data (self, gdal);
@@ -187,11 +187,6 @@ gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
 }
 
 #else
-
-void
-gst_slc_image_close_gdal (gpointer dataset)
-{
-}
 
 GstSlcImage *
 gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,

@@ -33,7 +33,7 @@ gst_slc_image_free (GstSlcImage *self)
     return;
   if (self->fd >= 0)
     close (self->fd);
-  gst_slc_image_close_gdal (self->dataset);
+  g_clear_pointer (&self->dataset, self->close);
   gst_imaging_nd_array_free (self->npy);
   g_free (self->path);
   g_free (self->other);

@@ -41,6 +41,7 @@ struct _GstSlcImage {
   GstImagingNdArray *npy; /* the header of .npy, else NULL; in Fortran order
                            * also the values */
   gpointer dataset;       /* of GDAL, else NULL */
+  GDestroyNotify close;   /* the same */
   gboolean allow_urls;
   gpointer band; /* the same */
 };
@@ -70,9 +71,6 @@ GstSlcImage *gst_slc_image_open_npy (
     const gchar *location, GstSlcFormat format, GError **error);
 GstSlcImage *gst_slc_image_open_gdal (const gchar *location,
     GstSlcFormat format, guint band, gboolean allow_urls, GError **error);
-
-/* For gst_slc_image_open_gdal () alone. */
-void gst_slc_image_close_gdal (gpointer dataset);
 
 void gst_slc_image_free (GstSlcImage *self);
 

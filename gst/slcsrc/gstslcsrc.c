@@ -198,13 +198,14 @@ open_image (GstSlcSrc *self, const gchar *location, GError **error)
       location, format, s->band, s->allow_urls, error);
 }
 
-/* GMTSAR's tools leave lines that the PRM file does not count, but whole ones.
- */
+/* Images that can be read but are probably not what the user means. */
 static void
-warn_of_rest (GstSlcSrc *self)
+warn_of_doubts (GstSlcSrc *self)
 {
   const GstSlcImage *image = self->image;
 
+  /* GMTSAR's tools leave lines that the PRM file does not count, but whole ones
+   */
   if (image->rest)
     GST_ELEMENT_WARNING (self, STREAM, FORMAT,
         ("\"%s\" has %" G_GUINT64_FORMAT
@@ -213,14 +214,7 @@ warn_of_rest (GstSlcSrc *self)
             image->path, image->rest, image->info.width,
             imk_type_name (image->info.type)),
         (NULL));
-}
-
-/* GMTSAR's order, which users of a product from elsewhere may not know. */
-static void
-warn_of_other (GstSlcSrc *self)
-{
-  const GstSlcImage *image = self->image;
-
+  /* GMTSAR's order, which users of a product from elsewhere may not know */
   if (image->other)
     GST_ELEMENT_WARNING (self, RESOURCE, OPEN_READ,
         ("\"%s\" of the working folder is read, and not \"%s\", which is beside "
@@ -228,16 +222,6 @@ warn_of_other (GstSlcSrc *self)
          "file.",
             image->path, image->other),
         (NULL));
-}
-
-/* Images that can be read but are probably not what the user means. */
-static void
-warn_of_doubts (GstSlcSrc *self)
-{
-  const GstSlcImage *image = self->image;
-
-  warn_of_rest (self);
-  warn_of_other (self);
   if (image->contradiction)
     GST_ELEMENT_WARNING (
         self, STREAM, FORMAT, ("%s", image->contradiction), (NULL));

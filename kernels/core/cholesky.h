@@ -7,16 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Solves A x = b.
- * @a: the lower half of A, rows @stride apart; L afterwards
+/* @a: the lower half of A, rows @stride apart; L afterwards
  * @least: share of an element of A's diagonal that the unknowns before must
  *   leave
- * @b: (inout): x afterwards
  *
- * Returns: false, and @b untouched, where they leave less */
+ * Returns: false where they leave less */
 static inline bool
-imk_cholesky_solve (
-    double *a, size_t stride, uint32_t n, double least, double *b)
+imk_cholesky_factorise (double *a, size_t stride, uint32_t n, double least)
 {
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = 0; j <= i; j++) {
@@ -28,6 +25,13 @@ imk_cholesky_solve (
         return false;
       a[i * stride + j] = i == j ? sqrt (sum) : sum / a[j * stride + j];
     }
+  return true;
+}
+
+/* Solves L L' x = b. @b: (inout): x afterwards */
+static inline void
+imk_cholesky_substitute (const double *a, size_t stride, uint32_t n, double *b)
+{
   for (uint32_t i = 0; i < n; i++) {
     for (uint32_t j = 0; j < i; j++)
       b[i] -= a[i * stride + j] * b[j];
@@ -38,5 +42,16 @@ imk_cholesky_solve (
       b[i] -= a[j * stride + i] * b[j];
     b[i] /= a[i * stride + i];
   }
+}
+
+/* Solves A x = b by both.
+ * Returns: as imk_cholesky_factorise (); @b is untouched with false */
+static inline bool
+imk_cholesky_solve (
+    double *a, size_t stride, uint32_t n, double least, double *b)
+{
+  if (!imk_cholesky_factorise (a, stride, n, least))
+    return false;
+  imk_cholesky_substitute (a, stride, n, b);
   return true;
 }

@@ -48,14 +48,6 @@ imk_fft_config_init_sized (ImkFftConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkFftConfig *
-read_config (const ImkFftConfig *config, ImkFftConfig *own, ImkError *error)
-{
-  imk_fft_config_init (own);
-  return imk_config_read (config, own, "imk_fft_config_init", error);
-}
-
 static ImkStatus
 check_problem (const ImkFftConfig *c, ImkError *error)
 {
@@ -444,7 +436,8 @@ imk_fft_new_with (const ImkFftLibrary *library, const ImkFftConfig *config,
   ImkStatus status;
   ImkFft *fft;
 
-  config = read_config (config, &own, error);
+  imk_fft_config_init (&own);
+  config = imk_config_read (config, &own, "imk_fft_config_init", error);
   if (!config)
     return IMK_ERROR_CONFIG;
   complete = *config;

@@ -89,10 +89,11 @@ make_patch (void *data, uint32_t i, int64_t left, float complex *z)
 /* --- making --------------------------------------------------------------- */
 
 ImkStatus
-imk_insarform_filter_new (uint32_t width, uint32_t height, uint32_t window,
-    double alpha, uint32_t n_threads, ImkInsarformFilter **self,
-    ImkError *error)
+imk_insarform_filter_new (const ImkInsarformConfig *config,
+    ImkInsarformFilter **self, ImkError *error)
 {
+  const uint32_t width = config->width / config->looks_x;
+  const uint32_t window = config->filter_window;
   ImkInsarformFilter *s = calloc (1, sizeof (*s));
   ImkInsarformPatches *p;
   ImkStatus status;
@@ -103,15 +104,15 @@ imk_insarform_filter_new (uint32_t width, uint32_t height, uint32_t window,
   p = &s->patches;
   *p = (ImkInsarformPatches){
       .width = width,
-      .height = height,
+      .height = config->height / config->looks_y,
       .n = window,
       .step = window / 4,
       .n_planes = 1,
-      .n_threads = n_threads,
+      .n_threads = config->n_threads,
       .make = make_patch,
       .owner = s,
   };
-  s->alpha = alpha;
+  s->alpha = config->filter_alpha;
   status = imk_insarform_patches_init (p, error);
   s->rows = malloc ((size_t) window * width * N_CHANNELS * sizeof (float));
   s->scratch =

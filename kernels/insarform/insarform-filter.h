@@ -16,9 +16,8 @@
 
 typedef struct ImkInsarformFilter ImkInsarformFilter;
 
-/* For @width x @height cells and a @window as in the config. */
-ImkStatus imk_insarform_filter_new (uint32_t width, uint32_t height,
-    uint32_t window, double alpha, uint32_t n_threads,
+/* @config: checked */
+ImkStatus imk_insarform_filter_new (const ImkInsarformConfig *config,
     ImkInsarformFilter **self, ImkError *error);
 void imk_insarform_filter_free (ImkInsarformFilter *self);
 void imk_insarform_filter_rewind (ImkInsarformFilter *self);

@@ -44,15 +44,6 @@ imk_insarform_config_init_sized (ImkInsarformConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkInsarformConfig *
-read_config (
-    const ImkInsarformConfig *config, ImkInsarformConfig *own, ImkError *error)
-{
-  imk_insarform_config_init (own);
-  return imk_config_read (config, own, "imk_insarform_config_init", error);
-}
-
 /* --- validation ----------------------------------------------------------- */
 
 static ImkStatus
@@ -142,15 +133,17 @@ check_config (const ImkInsarformConfig *c, ImkError *error)
 /* --- making --------------------------------------------------------------- */
 
 ImkStatus
-imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
+imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
     ImkInsarform **self, ImkError *error)
 {
   ImkInsarformConfig own;
-  const ImkInsarformConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
   ImkCpuLevel level;
   ImkInsarform *s;
+  ImkStatus status;
 
+  imk_insarform_config_init (&own);
+  config = imk_config_read (config, &own, "imk_insarform_config_init", error);
+  status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
   if (status != IMK_OK)
     return status;
   if (backend != IMK_BACKEND_CPU)
@@ -188,9 +181,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
     s->cells.config.type = IMK_TYPE_CF32; /* what it makes */
   }
   if (status == IMK_OK && config->filter_alpha > 0)
-    status = imk_insarform_filter_new (s->cells.width, s->cells.height,
-        config->filter_window, config->filter_alpha, config->n_threads,
-        &s->filter, error);
+    status = imk_insarform_filter_new (config, &s->filter, error);
   if (status == IMK_OK)
     *self = s;
   else

@@ -54,15 +54,6 @@ imk_insarxcorr_config_init_sized (ImkInsarxcorrConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkInsarxcorrConfig *
-read_config (const ImkInsarxcorrConfig *config, ImkInsarxcorrConfig *own,
-    ImkError *error)
-{
-  imk_insarxcorr_config_init (own);
-  return imk_config_read (config, own, "imk_insarxcorr_config_init", error);
-}
-
 /* ------------------------------------------------------------------------
  * Validation, the same for both backends. The comparisons are written so that
  * a NaN fails them. */
@@ -189,12 +180,14 @@ check_images (const ImkInsarxcorrPlan *plan, ImkError *error)
 /* A valid plan of sizes. */
 static ImkStatus
 make_sizes (
-    ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *given, ImkError *error)
+    ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *config, ImkError *error)
 {
   ImkInsarxcorrConfig own;
-  const ImkInsarxcorrConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_limits (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
+  imk_insarxcorr_config_init (&own);
+  config = imk_config_read (config, &own, "imk_insarxcorr_config_init", error);
+  status = config ? check_limits (config, error) : IMK_ERROR_CONFIG;
   if (status == IMK_OK)
     status = check_reals (config, error);
   if (status != IMK_OK)

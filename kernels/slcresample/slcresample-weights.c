@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <stdlib.h>
 
+#include "core/cholesky.h"
 #include "slcresample/slcresample-private.h"
 
 #define MAX_TAPS IMK_SLCRESAMPLE_MAX_TAPS
@@ -16,36 +17,6 @@ sinc (double x)
   return x == 0 ? 1 : sin (M_PI * x) / (M_PI * x);
 }
 
-/* R = L L^T, in place in the lower half. */
-static void
-factorise (double r[MAX_TAPS][MAX_TAPS], uint32_t n)
-{
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j <= i; j++) {
-      double sum = r[i][j];
-
-      for (uint32_t k = 0; k < j; k++)
-        sum -= r[i][k] * r[j][k];
-      r[i][j] = i == j ? sqrt (sum) : sum / r[j][j];
-    }
-}
-
-/* x becomes the solution of L L^T x = x. */
-static void
-solve (double r[MAX_TAPS][MAX_TAPS], uint32_t n, double *x)
-{
-  for (uint32_t i = 0; i < n; i++) {
-    for (uint32_t k = 0; k < i; k++)
-      x[i] -= r[i][k] * x[k];
-    x[i] /= r[i][i];
-  }
-  for (uint32_t i = n; i-- > 0;) {
-    for (uint32_t k = i + 1; k < n; k++)
-      x[i] -= r[k][i] * x[k];
-    x[i] /= r[i][i];
-  }
-}
-
 static void
 fill (ImkSlcresampleWeights *weights, uint32_t taps, double bandwidth,
     double doppler)
@@ -55,14 +26,14 @@ fill (ImkSlcresampleWeights *weights, uint32_t taps, double bandwidth,
   for (uint32_t i = 0; i < taps; i++)
     for (uint32_t j = 0; j <= i; j++)
       r[i][j] = sinc (bandwidth * (i - j)) + (i == j ? REGULARISATION : 0);
-  factorise (r, taps);
+  imk_cholesky_factorise (r[0], MAX_TAPS, taps, 0); /* R is regular */
   for (uint32_t p = 0; p <= N_PHASES; p++) {
     /* from the first tap */
     double at = taps / 2 - 1 + (double) p / N_PHASES, w[MAX_TAPS];
 
     for (uint32_t i = 0; i < taps; i++)
       w[i] = sinc (bandwidth * (i - at));
-    solve (r, taps, w);
+    imk_cholesky_substitute (r[0], MAX_TAPS, taps, w);
     for (uint32_t i = 0; i < taps; i++) {
       double angle = 2 * M_PI * doppler * (at - i);
 

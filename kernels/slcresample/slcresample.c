@@ -164,6 +164,18 @@ clamp_line (double line, uint32_t height)
 /* Farther than rounding takes a position. */
 #define MARGIN 1e-6
 
+/* Returns: the lines that are taken between @least and @most */
+static Lines
+lines_between (const ImkSlcresampleConfig *c, double least, double most)
+{
+  double half = c->taps / 2;
+
+  return (Lines){
+      .first = clamp_line (floor (least - MARGIN) - half + 1, c->height),
+      .end = clamp_line (floor (most + MARGIN) + half + 1, c->height),
+  };
+}
+
 /* Returns: the input lines of output line @a. Both ends rise with @a, as no
  * stretch is large. */
 static Lines
@@ -175,23 +187,7 @@ plane_lines (const ImkSlcresampleConfig *c, uint32_t a)
   double y1 = imk_slcresample_y (c, fmax (0, fmin (left, last)), a);
   double y2 = imk_slcresample_y (c, fmax (0, fmin (right, last)), a);
 
-  return (Lines){
-      .first =
-          clamp_line (floor (fmin (y1, y2) - MARGIN) - half + 1, c->height),
-      .end = clamp_line (floor (fmax (y1, y2) + MARGIN) + half + 1, c->height),
-  };
-}
-
-static Lines
-field_lines (const ImkSlcresampleConfig *c, uint32_t a)
-{
-  double half = c->taps / 2, least, most;
-
-  imk_slcresample_field_span (c, a, &least, &most);
-  return (Lines){
-      .first = clamp_line (floor (least - MARGIN) - half + 1, c->height),
-      .end = clamp_line (floor (most + MARGIN) + half + 1, c->height),
-  };
+  return lines_between (c, fmin (y1, y2), fmax (y1, y2));
 }
 
 static Lines
@@ -212,7 +208,10 @@ make_spans (ImkSlcresample *s, ImkError *error)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for %u lines.", n);
   for (uint32_t a = 0; a < n; a++) {
-    s->spans[a] = field_lines (c, a);
+    double least, most;
+
+    imk_slcresample_field_span (c, a, &least, &most);
+    s->spans[a] = lines_between (c, least, most);
     if (a > 0 && s->spans[a].end < s->spans[a - 1].end)
       s->spans[a].end = s->spans[a - 1].end;
   }
@@ -270,10 +269,6 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
     if (status == IMK_OK)
       status = make_spans (s, error);
   }
-  if (status != IMK_OK) {
-    imk_slcresample_free (s);
-    return status;
-  }
   s->band.n_lines = band_height (s);
   s->band.samples = calloc (
       (size_t) s->band.n_lines * config->width * 2 + IMK_SLCRESAMPLE_PADDING,
@@ -288,12 +283,11 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
             config->taps, config->bandwidth, 0, error);
   if (status == IMK_OK && !config->estimate_doppler)
     status = make_azimuth_weights (s, config->doppler, error);
-  if (status != IMK_OK) {
+  if (status == IMK_OK)
+    *self = s;
+  else
     imk_slcresample_free (s);
-    return status;
-  }
-  *self = s;
-  return IMK_OK;
+  return status;
 }
 
 void

@@ -31,38 +31,24 @@ add_sample (ImkInsarformSums *s, double re1, double im1, double re2, double im2)
   s->n++;
 }
 
-static void
-add_i16 (ImkInsarformSums *s, const void *reference, const void *secondary,
-    uint32_t n)
-{
-  const int16_t *a = reference, *b = secondary;
-
-  for (uint32_t i = 0; i < 2 * n; i += 2)
-    add_sample (s, a[i], a[i + 1], b[i], b[i + 1]);
-}
-
-static void
-add_f32 (ImkInsarformSums *s, const void *reference, const void *secondary,
-    uint32_t n)
-{
-  const float *a = reference, *b = secondary;
-
-  for (uint32_t i = 0; i < 2 * n; i += 2)
-    add_sample (s, a[i], a[i + 1], b[i], b[i + 1]);
-}
-
-/* Turns the secondary, whose powers stay, by the phase to remove. */
+/* @phase: (nullable): turns the secondary, whose powers stay, by the phase to
+ * remove */
 static inline void
-add_flat (ImkInsarformSums *s, bool is_float, const void *reference,
+add_samples (ImkInsarformSums *s, bool is_float, const void *reference,
     const void *secondary, const float *phase, uint32_t n)
 {
   for (uint32_t i = 0; i < n; i++) {
-    double re1, im1, re2, im2;
-    double c = cosf (phase[i]), d = sinf (phase[i]);
+    double re1, im1, re2, im2, c, d;
 
     imk_insarform_load (is_float, reference, i, &re1, &im1);
     imk_insarform_load (is_float, secondary, i, &re2, &im2);
-    add_sample (s, re1, im1, re2 * c - im2 * d, re2 * d + im2 * c);
+    if (phase) {
+      c = cosf (phase[i]);
+      d = sinf (phase[i]);
+      add_sample (s, re1, im1, re2 * c - im2 * d, re2 * d + im2 * c);
+    } else {
+      add_sample (s, re1, im1, re2, im2);
+    }
   }
 }
 
@@ -107,14 +93,13 @@ add_columns (void *data, uint32_t first, uint32_t end)
 
     if (line % c->config.looks_y == 0)
       memset (sums + first, 0, (end - first) * sizeof (*sums));
-    for (uint32_t x = first; x < end && !phase; x++)
-      (is_float ? add_f32 : add_i16) (
-          &sums[x], a + x * size, b + x * size, looks);
-    for (uint32_t x = first; x < end && phase; x++) {
-      add_flat (&sums[x], is_float, a + x * size, b + x * size,
-          phase + (size_t) x * looks, looks);
-      if (is_middle (line % c->config.looks_y, c->config.looks_y))
-        add_middle (&sums[x], phase + (size_t) x * looks, looks);
+    for (uint32_t x = first; x < end; x++) {
+      const float *of_cell = phase ? phase + (size_t) x * looks : NULL;
+
+      add_samples (
+          &sums[x], is_float, a + x * size, b + x * size, of_cell, looks);
+      if (phase && is_middle (line % c->config.looks_y, c->config.looks_y))
+        add_middle (&sums[x], of_cell, looks);
     }
   }
 }

@@ -84,25 +84,23 @@ measure_patches (void *data, uint32_t first, uint32_t end)
     Work work = {.cpu = row->cpu, .patch = row->patches + i, .space = space};
     double *out = (double *) ((uint8_t *) row->out->data +
                               (row->cpu->part->first + i) * row->out->stride);
+    bool is_masked = work.patch->flags & IMK_INSARXCORR_MASKED;
+    ImkStatus status = IMK_OK;
     ImkError error;
-    ImkStatus status;
 
-    if (row->cpu->is_cancelled) {
+    if (row->cpu->is_cancelled)
       status =
           imk_error_set (&error, IMK_ERROR_IMAGE, "The row was cancelled.");
-      note_failure (row, status, &error);
-      break;
-    }
-    if (work.patch->flags & IMK_INSARXCORR_MASKED) {
+    else if (is_masked)
       imk_insarxcorr_finish_masked (row->cpu->plan, work.patch, out);
-      continue;
-    }
-    status = measure_patch (&work, &error);
+    else
+      status = measure_patch (&work, &error);
     if (status != IMK_OK) {
       note_failure (row, status, &error);
       break;
     }
-    imk_insarxcorr_finish (row->cpu->plan, work.patch, &work.peak, out);
+    if (!is_masked)
+      imk_insarxcorr_finish (row->cpu->plan, work.patch, &work.peak, out);
   }
   give_workspace (row->cpu, space);
 }
@@ -137,19 +135,17 @@ static void
 lay_out_samples (const Cpu *cpu, uint8_t *block, size_t *used, Workspace *s)
 {
   const ImkInsarxcorrPlan *plan = cpu->plan;
-  size_t n[2], finer = plan->fine.interp_x * plan->fine.interp_y;
+  bool precise = plan->config.mode == IMK_INSARXCORR_PRECISE;
+  size_t finer = precise ? plan->fine.interp_x * plan->fine.interp_y : 1;
+  size_t size = 0;
 
-  if (plan->config.mode == IMK_INSARXCORR_COMPAT) {
-    n[0] = n[1] = (size_t) CHUNK * plan->patch_width[0];
-    finer = 1;
-  } else {
-    for (int i = 0; i < 2; i++)
-      n[i] = (size_t) plan->patch_width[i] * plan->patch_height[i];
-  }
-  n[0] = larger (n[0], n[1]) * sizeof (Complex);
-  s->lines = carve (block, used, n[0]);
-  s->spectra = carve (block, used, n[0]);
-  s->phases = carve (block, used, finer * n[0]);
+  for (int i = 0; i < IMK_INSARXCORR_N_SIDES; i++)
+    size = larger (size, (size_t) plan->patch_width[i] *
+                             (precise ? plan->patch_height[i] : CHUNK) *
+                             sizeof (Complex));
+  s->lines = carve (block, used, size);
+  s->spectra = carve (block, used, size);
+  s->phases = carve (block, used, finer * size);
   s->amplitudes = carve (block, used, plan->patch_width[0] * sizeof (float));
 }
 
@@ -242,35 +238,22 @@ create_plan (ImkFft **fft, ImkFftKind kind, ImkFftDirection direction,
   return imk_fft_new (&c, fft, error);
 }
 
-/* PRECISE: whole patches, and finer ones. */
+/* PRECISE: whole patches of a side, and finer ones. COMPAT: lines of either. */
 static ImkStatus
-create_patch_plans (Cpu *cpu, ImkError *error)
+create_side_plans (Cpu *cpu, int side, ImkError *error)
 {
   const ImkInsarxcorrPlan *p = cpu->plan;
-  ImkStatus status = IMK_OK;
-
-  for (int s = 0; s < IMK_INSARXCORR_N_SIDES && status == IMK_OK; s++) {
-    status = create_plan (&cpu->forward[s], IMK_FFT_C2C, IMK_FFT_FORWARD,
-        p->patch_width[s], p->patch_height[s], 1, error);
-    if (status == IMK_OK)
-      status = create_plan (&cpu->backward[s], IMK_FFT_C2C, IMK_FFT_BACKWARD,
-          p->patch_width[s] * p->fine.interp_x,
-          p->patch_height[s] * p->fine.interp_y, 1, error);
-  }
-  return status;
-}
-
-/* COMPAT: lines. */
-static ImkStatus
-create_line_plans (Cpu *cpu, ImkError *error)
-{
-  uint32_t width = cpu->plan->patch_width[0];
-  ImkStatus status = create_plan (
-      &cpu->forward[0], IMK_FFT_C2C, IMK_FFT_FORWARD, width, 1, CHUNK, error);
+  bool precise = p->config.mode == IMK_INSARXCORR_PRECISE;
+  uint32_t width = p->patch_width[side];
+  uint32_t height = precise ? p->patch_height[side] : 1;
+  uint32_t n = precise ? 1 : CHUNK;
+  ImkStatus status = create_plan (&cpu->forward[side], IMK_FFT_C2C,
+      IMK_FFT_FORWARD, width, height, n, error);
 
   if (status == IMK_OK)
-    status = create_plan (&cpu->backward[0], IMK_FFT_C2C, IMK_FFT_BACKWARD,
-        width, 1, CHUNK, error);
+    status = create_plan (&cpu->backward[side], IMK_FFT_C2C, IMK_FFT_BACKWARD,
+        precise ? width * p->fine.interp_x : width, height * p->fine.interp_y,
+        n, error);
   return status;
 }
 
@@ -279,14 +262,14 @@ create_plans (Cpu *cpu, ImkError *error)
 {
   const ImkInsarxcorrConfig *c = &cpu->plan->config;
   const ImkInsarxcorrFine *f = &cpu->plan->fine;
+  bool precise = c->mode == IMK_INSARXCORR_PRECISE;
   ImkStatus status = IMK_OK;
 
-  if (c->mode == IMK_INSARXCORR_PRECISE)
-    status = create_patch_plans (cpu, error);
-  else if (c->range_interp > 1)
-    status = create_line_plans (cpu, error);
-  if (status != IMK_OK ||
-      (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ))
+  if (precise || c->range_interp > 1)
+    status = create_side_plans (cpu, IMK_INSARXCORR_REFERENCE, error);
+  if (status == IMK_OK && precise)
+    status = create_side_plans (cpu, IMK_INSARXCORR_SECONDARY, error);
+  if (status != IMK_OK || (!precise && c->method != IMK_INSARXCORR_FREQ))
     return status;
   status = create_plan (&cpu->spectrum, IMK_FFT_R2C, IMK_FFT_FORWARD,
       f->fft_width, f->fft_height, 1, error);

@@ -2,6 +2,8 @@
 /* GMTSAR's xcorr: lines to amplitudes, amplitudes to the surface. */
 #include "insarxcorr/cpu/patch.h"
 
+enum { MAX_TEMPLATE = 2 * 1024 }; /* columns, of the largest xsearch */
+
 /* ------------------------------------------------------------------------
  * From lines to amplitudes. */
 
@@ -176,40 +178,6 @@ typedef struct Sums {
 } Sums;
 
 static void
-add_products (
-    const float *restrict a, const float *restrict b, uint32_t n, Sums *sums)
-{
-  int64_t ab = 0, aa = 0, bb = 0;
-
-  for (uint32_t i = 0; i < n; i++) {
-    int32_t p = imk_insarxcorr_cut (a[i]), q = imk_insarxcorr_cut (b[i]);
-
-    ab += (int64_t) p * q;
-    aa += (int64_t) p * p;
-    bb += (int64_t) q * q;
-  }
-  sums->ab += ab;
-  sums->aa += aa;
-  sums->bb += bb;
-}
-
-double
-imk_insarxcorr_compat_correlation (
-    const ImkInsarxcorrWork *w, uint32_t v, uint32_t u)
-{
-  uint32_t width = w->cpu->plan->patch_width[0], left = width / 4;
-  uint32_t top = w->cpu->plan->patch_height[0] / 4;
-  Sums sums = {0};
-
-  for (uint32_t y = 0; y < 2 * top; y++)
-    add_products (w->space->a + (size_t) (y + u) * width + v,
-        w->space->b + (size_t) (top + y) * width + left, 2 * left, &sums);
-  return imk_insarxcorr_correlation (sums.ab, sums.aa, sums.bb);
-}
-
-/* --- methods of time: the same at every lag ------------------------------- */
-
-static void
 cut_all (const float *restrict in, uint32_t n, int32_t *restrict out)
 {
   for (uint32_t i = 0; i < n; i++)
@@ -217,8 +185,8 @@ cut_all (const float *restrict in, uint32_t n, int32_t *restrict out)
 }
 
 static void
-add_cut_products (const int32_t *restrict a, const int32_t *restrict b,
-    uint32_t n, Sums *sums)
+add_products (const int32_t *restrict a, const int32_t *restrict b, uint32_t n,
+    Sums *sums)
 {
   int64_t ab = 0, aa = 0, bb = 0;
 
@@ -231,6 +199,25 @@ add_cut_products (const int32_t *restrict a, const int32_t *restrict b,
   sums->aa += aa;
   sums->bb += bb;
 }
+
+double
+imk_insarxcorr_compat_correlation (
+    const ImkInsarxcorrWork *w, uint32_t v, uint32_t u)
+{
+  uint32_t width = w->cpu->plan->patch_width[0], left = width / 4;
+  uint32_t top = w->cpu->plan->patch_height[0] / 4;
+  int32_t a[MAX_TEMPLATE], b[MAX_TEMPLATE];
+  Sums sums = {0};
+
+  for (uint32_t y = 0; y < 2 * top; y++) {
+    cut_all (w->space->a + (size_t) (y + u) * width + v, 2 * left, a);
+    cut_all (w->space->b + (size_t) (top + y) * width + left, 2 * left, b);
+    add_products (a, b, 2 * left, &sums);
+  }
+  return imk_insarxcorr_correlation (sums.ab, sums.aa, sums.bb);
+}
+
+/* --- methods of time: the same at every lag ------------------------------- */
 
 /* Fourth powers do not fit 64 bits. */
 typedef struct Squares {
@@ -265,7 +252,7 @@ time_correlation (const ImkInsarxcorrWork *w, uint32_t u, uint32_t v)
     if (fourth)
       add_squares (a, b, 2 * left, &squares);
     else
-      add_cut_products (a, b, 2 * left, &sums);
+      add_products (a, b, 2 * left, &sums);
   }
   return (float) (fourth
                       ? imk_insarxcorr_gatelli (

@@ -24,34 +24,19 @@ load_ci16 (
   return n_valid;
 }
 
-static uint32_t
-load_cf32 (
-    const float *restrict in, uint32_t n, ImkInsarxcorrComplex *restrict out)
+/* @parts: 2 of a complex sample, 1 of a real one */
+static inline uint32_t
+load_floats (const float *restrict in, uint32_t parts, uint32_t n,
+    ImkInsarxcorrComplex *restrict out)
 {
   uint32_t n_valid = 0;
 
   for (uint32_t i = 0; i < n; i++) {
-    float re = in[2 * i], im = in[2 * i + 1];
+    float re = in[parts * i], im = parts == 2 ? in[parts * i + 1] : 0;
     bool valid = is_finite (re) && is_finite (im) && (re != 0 || im != 0);
 
     out[i].re = valid ? re : 0;
     out[i].im = valid ? im : 0;
-    n_valid += valid;
-  }
-  return n_valid;
-}
-
-static uint32_t
-load_f32 (
-    const float *restrict in, uint32_t n, ImkInsarxcorrComplex *restrict out)
-{
-  uint32_t n_valid = 0;
-
-  for (uint32_t i = 0; i < n; i++) {
-    bool valid = is_finite (in[i]) && in[i] != 0;
-
-    out[i].re = valid ? in[i] : 0;
-    out[i].im = 0;
     n_valid += valid;
   }
   return n_valid;
@@ -64,9 +49,9 @@ load (ImkType type, const void *in, uint32_t n, ImkInsarxcorrComplex *out)
   case IMK_TYPE_CI16:
     return load_ci16 (in, n, out);
   case IMK_TYPE_CF32:
-    return load_cf32 (in, n, out);
+    return load_floats (in, 2, n, out);
   default:
-    return load_f32 (in, n, out);
+    return load_floats (in, 1, n, out);
   }
 }
 

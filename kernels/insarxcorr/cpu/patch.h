@@ -65,7 +65,7 @@ typedef struct ImkInsarxcorrWork {
   ImkInsarxcorrPeak peak;
 } ImkInsarxcorrWork;
 
-/* Columns [@first, @first + @n) of line @y of the patch of @side.
+/* Line @y of the patch of @side.
  * Returns: samples that are data */
 uint32_t imk_insarxcorr_load_line (const ImkInsarxcorrWork *w, int side,
     uint32_t y, ImkInsarxcorrComplex *out);

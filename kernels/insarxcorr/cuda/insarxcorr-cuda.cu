@@ -106,48 +106,41 @@ launch_usual_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
   });
 }
 
+/* Lines of both sides, their columns to the product's, and lines of lags. */
 static ImkStatus
-launch_usual_lines (const Cuda *s, const Arguments &a, uint32_t n,
+launch_usual_surface (const Cuda *s, const Arguments &a, uint32_t n,
     cudaStream_t stream, ImkError *error)
 {
-  return launch_for (a.fine.fft_width, [&] (auto length) {
+  const ImkInsarxcorrFine &f = a.fine;
+  ImkStatus status = launch_for (f.fft_width, [&] (auto length) {
     using L = Lines<length.value>;
-    cudaLaunchConfig_t launch =
-        grid (dim3 (a.fine.fft_height / 4 * 3 / L::COUNT, n), dim3 (L::THREADS),
-            stream);
+    cudaLaunchConfig_t launch = grid (
+        dim3 (f.fft_height / 4 * 3 / L::COUNT, n), dim3 (L::THREADS), stream);
 
     return IMK_CUDA_LAUNCH (
         error, launch, transform_usual_lines<length.value>, s->lag_lines, a);
   });
-}
 
-static ImkStatus
-launch_usual_columns (const Cuda *s, const Arguments &a, uint32_t n,
-    cudaStream_t stream, ImkError *error)
-{
-  return launch_for (a.fine.fft_height, [&] (auto length) {
-    using C = ColumnsOf<length.value>;
-    cudaLaunchConfig_t launch =
-        grid (dim3 (imk_div_up (a.fine.fft_width / 2 + 1, C::COUNT), n),
-            dim3 (C::THREADS), stream);
+  if (status == IMK_OK)
+    status = launch_for (f.fft_height, [&] (auto length) {
+      using C = ColumnsOf<length.value>;
+      cudaLaunchConfig_t launch =
+          grid (dim3 (imk_div_up (f.fft_width / 2 + 1, C::COUNT), n),
+              dim3 (C::THREADS), stream);
 
-    return IMK_CUDA_LAUNCH (error, launch,
-        correlate_usual_columns<length.value>, s->lag_columns, a);
-  });
-}
+      return IMK_CUDA_LAUNCH (error, launch,
+          correlate_usual_columns<length.value>, s->lag_columns, a);
+    });
+  if (status == IMK_OK)
+    status = launch_for (f.fft_width, [&] (auto length) {
+      using L = Lines<length.value>;
+      cudaLaunchConfig_t launch =
+          grid (dim3 (f.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), stream);
 
-static ImkStatus
-launch_usual_lags (const Cuda *s, const Arguments &a, uint32_t n,
-    cudaStream_t stream, ImkError *error)
-{
-  return launch_for (a.fine.fft_width, [&] (auto length) {
-    using L = Lines<length.value>;
-    cudaLaunchConfig_t launch = grid (
-        dim3 (a.fine.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), stream);
-
-    return IMK_CUDA_LAUNCH (
-        error, launch, make_usual_lags<length.value>, s->lag_lines, a);
-  });
+      return IMK_CUDA_LAUNCH (
+          error, launch, make_usual_lags<length.value>, s->lag_lines, a);
+    });
+  return status;
 }
 
 template <ImkType type>
@@ -311,19 +304,6 @@ launch_surface (const Cuda *s, const Arguments &a, uint32_t n,
   return status;
 }
 
-static ImkStatus
-launch_usual_surface (const Cuda *s, const Arguments &a, uint32_t n,
-    cudaStream_t stream, ImkError *error)
-{
-  ImkStatus status = launch_usual_lines (s, a, n, stream, error);
-
-  if (status == IMK_OK)
-    status = launch_usual_columns (s, a, n, stream, error);
-  if (status == IMK_OK)
-    status = launch_usual_lags (s, a, n, stream, error);
-  return status;
-}
-
 /* Of patches with amplitudes: all but the last step. */
 static ImkStatus
 launch_lags (const Cuda *s, const Arguments &a, uint32_t n, cudaStream_t stream,
@@ -433,38 +413,26 @@ send_items (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
   return status;
 }
 
-/* All kernels for @n patches, of which the first @n_measured are measured. */
-static ImkStatus
-launch_patches (const Cuda *s, const Arguments &a, uint32_t n_measured,
-    uint32_t n, cudaStream_t stream, ImkError *error)
-{
-  const size_t rows =
-      (size_t) WINDOW * WINDOW * s->plan->config.interp * sizeof (double);
-  cudaLaunchConfig_t peaks = grid (dim3 (n), dim3 (BLOCK), stream, rows);
-  ImkStatus status = IMK_OK;
-
-  if (n_measured)
-    status = launch_amplitudes_of (s, a, n_measured, stream, error);
-  if (status == IMK_OK && n_measured)
-    status = launch_lags (s, a, n_measured, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
-  return status;
-}
-
 static ImkStatus
 process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
     const ImkImage *out, cudaStream_t stream, ImkError *error)
 {
+  const size_t rows =
+      (size_t) WINDOW * WINDOW * s->plan->config.interp * sizeof (double);
+  cudaLaunchConfig_t peaks = grid (dim3 (n), dim3 (BLOCK), stream, rows);
   Arguments a = s->arguments;
   uint32_t n_measured = 0;
   ImkStatus status = send_items (s, row, first, n, &n_measured, stream, error);
 
   a.out = (uint8_t *) out->data;
   a.out_stride = out->stride;
-  if (status != IMK_OK)
-    return status;
-  return launch_patches (s, a, n_measured, n, stream, error);
+  if (status == IMK_OK && n_measured)
+    status = launch_amplitudes_of (s, a, n_measured, stream, error);
+  if (status == IMK_OK && n_measured)
+    status = launch_lags (s, a, n_measured, stream, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
+  return status;
 }
 
 static ImkStatus

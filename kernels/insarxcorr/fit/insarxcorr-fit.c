@@ -64,6 +64,16 @@ offset_of (const Problem *p, size_t i)
 /* ------------------------------------------------------------------------
  * Weighted least squares. */
 
+/* Turns (@x, @y) by the angle of cosine @c and sine @s. */
+static void
+rotate (double *x, double *y, double c, double s)
+{
+  double before = *x;
+
+  *x = c * before - s * *y;
+  *y = s * before + c * *y;
+}
+
 /* Eigenvalues of the symmetric @a on its diagonal, eigenvectors in the columns
  * of @vectors, by Jacobi's rotations. */
 static void
@@ -94,23 +104,11 @@ diagonalise (double a[MAX][MAX], double vectors[MAX][MAX], int n)
         t = theta < 0 ? -t : t;
         c = 1 / sqrt (t * t + 1);
         s = t * c;
+        for (int k = 0; k < n; k++)
+          rotate (&a[k][p], &a[k][q], c, s);
         for (int k = 0; k < n; k++) {
-          double kp = a[k][p], kq = a[k][q];
-
-          a[k][p] = c * kp - s * kq;
-          a[k][q] = s * kp + c * kq;
-        }
-        for (int k = 0; k < n; k++) {
-          double pk = a[p][k], qk = a[q][k];
-
-          a[p][k] = c * pk - s * qk;
-          a[q][k] = s * pk + c * qk;
-        }
-        for (int k = 0; k < n; k++) {
-          double kp = vectors[k][p], kq = vectors[k][q];
-
-          vectors[k][p] = c * kp - s * kq;
-          vectors[k][q] = s * kp + c * kq;
+          rotate (&a[p][k], &a[q][k], c, s);
+          rotate (&vectors[k][p], &vectors[k][q], c, s);
         }
       }
   }
@@ -204,17 +202,18 @@ update_weights (const Problem *p)
   return true;
 }
 
-/* The continued fraction of the incomplete beta function, by Lentz. */
+/* The continued fraction of the incomplete beta function I_x (a, a), by Lentz.
+ */
 static double
-beta_fraction (double a, double b, double x)
+beta_fraction (double a, double x)
 {
-  double c = 1, d = 1 - (a + b) * x / (a + 1), f;
+  double c = 1, d = 1 - (a + a) * x / (a + 1), f;
 
   d = 1 / d;
   f = d;
   for (int m = 1; m < 10000; m++) {
-    double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    double even = m * (a - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    double odd = -(a + m) * (a + a + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
     double step;
 
     d = 1 / (1 + even * d);
@@ -230,26 +229,18 @@ beta_fraction (double a, double b, double x)
   return f;
 }
 
-/* Returns: the regularised incomplete beta function I_x (a, b) */
-static double
-incomplete_beta (double a, double b, double x)
-{
-  double front;
-
-  if (x <= 0 || x >= 1)
-    return x <= 0 ? 0 : 1;
-  front = exp (
-      lgamma (a + b) - lgamma (a) - lgamma (b) + a * log (x) + b * log1p (-x));
-  return x < (a + 1) / (a + b + 2)
-             ? front * beta_fraction (a, b, x) / a
-             : 1 - front * beta_fraction (b, a, 1 - x) / b;
-}
-
-/* Returns: P (F > @ratio), F being distributed with @nu and @nu degrees */
+/* Returns: P (F > @ratio), @ratio being 0 to 1 and F distributed with @nu and
+ * @nu degrees: the regularised incomplete beta function I_x (a, a) */
 static double
 exceedance (double ratio, double nu)
 {
-  return incomplete_beta (nu / 2, nu / 2, 1 / (1 + ratio));
+  double a = nu / 2, x = 1 / (1 + ratio), front;
+
+  if (x >= 1)
+    return 1;
+  front = exp (
+      lgamma (a + a) - lgamma (a) - lgamma (a) + a * log (x) + a * log1p (-x));
+  return 1 - front * beta_fraction (a, 1 - x) / a;
 }
 
 static void

@@ -212,32 +212,31 @@ imk_insarxcorr_reach (const ImkInsarxcorrPoint *points, size_t n_points,
 {
   const ImkInsarxcorrArea own = {
       fit->x_least, fit->x_most, fit->y_least, fit->y_most, 1};
-  ImkInsarxcorrPoint *residuals = calloc (n_points, sizeof (*residuals));
-  double *scratch = calloc (n_points, sizeof (*scratch));
+  ImkInsarxcorrPoint *residuals =
+      calloc (n_points, sizeof (*residuals) + sizeof (double));
   ImkInsarxcorrReach found = {0};
   ImkStatus status = IMK_OK;
-  size_t n = n_points;
+  double *scratch;
+  size_t n;
 
-  area = area ? area : &own;
-  if (residuals && scratch) {
-    for (size_t i = 0; i < n; i++) {
-      const ImkInsarxcorrPoint *p = &points[i];
-
-      residuals[i] = *p;
-      residuals[i].dx -= imk_insarxcorr_fit_at (fit, false, p->x, p->y);
-      residuals[i].dy -= imk_insarxcorr_fit_at (fit, true, p->x, p->y);
-    }
-    n = drop_outliers (residuals, n, scratch);
-    measure_leverage (residuals, n, area, &found);
-    if (n >= CURVE_MIN_POINTS)
-      status = measure_curves (residuals, n, area, &found, scratch, error);
-  } else {
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
+  if (!residuals)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the residuals of %zu points.", n_points);
+  scratch = (double *) (residuals + n_points);
+  area = area ? area : &own;
+  for (size_t i = 0; i < n_points; i++) {
+    const ImkInsarxcorrPoint *p = &points[i];
+
+    residuals[i] = *p;
+    residuals[i].dx -= imk_insarxcorr_fit_at (fit, false, p->x, p->y);
+    residuals[i].dy -= imk_insarxcorr_fit_at (fit, true, p->x, p->y);
   }
+  n = drop_outliers (residuals, n_points, scratch);
+  measure_leverage (residuals, n, area, &found);
+  if (n >= CURVE_MIN_POINTS)
+    status = measure_curves (residuals, n, area, &found, scratch, error);
   if (status == IMK_OK)
     *reach = found;
   free (residuals);
-  free (scratch);
   return status;
 }
