@@ -20,7 +20,8 @@ struct _GstImagingEngine {
   GstElement *element;       /* the owner */
   const gchar *element_name; /* of its factory; interned */
   const GstImagingEngineFuncs *funcs;
-  GstImagingSettings *settings; /* (nullable) */
+  GstImagingSettings
+      *settings; /* (nullable): see gst_imaging_settings_new () */
 
   /* properties, under the object lock of the element */
   GstImagingBackendChoice choice;
@@ -44,7 +45,6 @@ struct _GstImagingEngine {
   gsize slab_size; /* 0: none */
   GstBufferPool *import_pool;
   GstImagingPeer peer; /* frames of another device */
-  guint64 frame_number;
 
   GstImagingStats *stats;
 };

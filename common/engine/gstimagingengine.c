@@ -50,13 +50,6 @@ gst_imaging_engine_free (GstImagingEngine *self)
   g_free (self);
 }
 
-void
-gst_imaging_engine_use_settings (
-    GstImagingEngine *self, GstImagingSettings *settings)
-{
-  self->settings = settings;
-}
-
 /* --- properties ---------------------------------------------------------- */
 
 void
@@ -392,18 +385,24 @@ gst_imaging_engine_post_fall_back (
       (NULL));
 }
 
+/* @error: (inout) */
+static ImkStatus
+go_on_without_device (GstImagingEngine *self, ImkError *error)
+{
+  const ImkError why = *error;
+  ImkStatus status = gst_imaging_engine_fall_back (self, error);
+
+  gst_imaging_engine_post_fall_back (self, &why, FALSE);
+  return status;
+}
+
 ImkStatus
 gst_imaging_engine_try_cpu (
     GstImagingEngine *self, ImkStatus status, ImkError *error)
 {
-  ImkError why;
-
-  if (!gst_imaging_engine_can_fall_back (self, status))
-    return status;
-  why = *error;
-  status = gst_imaging_engine_fall_back (self, error);
-  gst_imaging_engine_post_fall_back (self, &why, FALSE);
-  return status;
+  return gst_imaging_engine_can_fall_back (self, status)
+             ? go_on_without_device (self, error)
+             : status;
 }
 
 static gboolean
@@ -469,7 +468,7 @@ open_for_caps (GstImagingEngine *self)
 {
   ImkBackend backend =
       should_use_cuda (self) ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU;
-  ImkError why, error;
+  ImkError error;
   ImkStatus status = open_kernel (self, backend, &error);
 
 #ifdef HAVE_NVMM
@@ -480,11 +479,8 @@ open_for_caps (GstImagingEngine *self)
     status = IMK_ERROR_UNAVAILABLE;
 #endif
   if (backend == IMK_BACKEND_CUDA && is_device_failure (status) &&
-      may_use_cpu (self)) {
-    why = error;
-    status = gst_imaging_engine_fall_back (self, &error);
-    gst_imaging_engine_post_fall_back (self, &why, FALSE);
-  }
+      may_use_cpu (self))
+    status = go_on_without_device (self, &error);
   if (status != IMK_OK) {
     mend_advice (self, &error);
     gst_imaging_engine_post_error (self, status, &error);
@@ -556,7 +552,7 @@ gst_imaging_engine_info (GstImagingEngine *self)
 gboolean
 gst_imaging_engine_follow (GstImagingEngine *self, GstBuffer *input)
 {
-  ImkError why, error;
+  ImkError error;
   ImkStatus status;
 
   if (!self->is_open || self->active == IMK_BACKEND_CUDA || self->gave_up ||
@@ -565,11 +561,8 @@ gst_imaging_engine_follow (GstImagingEngine *self, GstBuffer *input)
     return TRUE;
   gst_imaging_engine_adopt_context (self, input);
   status = open_kernel (self, IMK_BACKEND_CUDA, &error);
-  if (is_device_failure (status)) {
-    why = error;
-    status = gst_imaging_engine_fall_back (self, &error);
-    gst_imaging_engine_post_fall_back (self, &why, FALSE);
-  }
+  if (is_device_failure (status))
+    status = go_on_without_device (self, &error);
   reconfigure (self);
   if (status != IMK_OK)
     gst_imaging_engine_post_error (self, status, &error);
@@ -602,7 +595,6 @@ gst_imaging_engine_stats (GstImagingEngine *self)
 void
 gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
 {
-  self->frame_number++;
   /* what fails next has another cause */
   g_atomic_int_set (&self->has_posted, FALSE);
   gst_imaging_stats_add_frame (
@@ -612,14 +604,7 @@ gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
 void
 gst_imaging_engine_count_lost (GstImagingEngine *self)
 {
-  self->frame_number++;
   gst_imaging_stats_add_lost (self->stats);
-}
-
-guint64
-gst_imaging_engine_frame_number (GstImagingEngine *self)
-{
-  return self->frame_number;
 }
 
 /* --- start and stop ------------------------------------------------------ */
@@ -632,7 +617,6 @@ gst_imaging_engine_start (GstImagingEngine *self)
 
   self->element_name = gst_imaging_origin_element (self->element);
   gst_imaging_stats_reset (self->stats);
-  self->frame_number = 0;
   self->gave_up = FALSE;
   self->ahead = IMK_OK;
   g_atomic_int_set (&self->has_posted, FALSE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The transaction: properties that were set are tried, then used or rejected.
  */
+#include "gstimagingengine-private.h"
 #include "gstimagingsettings-private.h"
 #include "gstimagingstream.h"
 
@@ -466,7 +467,7 @@ gst_imaging_settings_new (GstElement *element,
   self->sentences =
       g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   if (engine)
-    gst_imaging_engine_use_settings (engine, self);
+    engine->settings = self;
   g_object_set_qdata_full (
       G_OBJECT (element), settings_quark (), self, settings_free);
   return self;

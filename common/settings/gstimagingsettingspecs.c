@@ -58,8 +58,9 @@ make_array_spec (const GstImagingSetting *self, GParamFlags flags)
       self->name, self->name, self->blurb, element, flags);
 }
 
-GParamSpec *
-gst_imaging_setting_make_spec (
+/* @defaults: a structure of the element */
+static GParamSpec *
+make_spec (
     const GstImagingSetting *self, gconstpointer defaults, gboolean timeless)
 {
   const gchar *name = self->name, *blurb = self->blurb;
@@ -113,8 +114,9 @@ table_quark (void)
   return g_quark_from_static_string ("gst-imaging-settings-table");
 }
 
-const GstImagingSettingsTable *
-gst_imaging_settings_table_of (GType type)
+/* Returns: (nullable): that of the class or of one of its parents */
+static const GstImagingSettingsTable *
+table_of (GType type)
 {
   const GstImagingSettingsTable *found = NULL;
 
@@ -171,8 +173,7 @@ gst_imaging_settings_install (
     gst_imaging_engine_install_properties (klass);
   for (guint i = 0; i < table->n_settings; i++)
     g_object_class_install_property (klass, GST_IMAGING_SETTINGS_FIRST_ID + i,
-        gst_imaging_setting_make_spec (
-            &table->settings[i], defaults, table->timeless));
+        make_spec (&table->settings[i], defaults, table->timeless));
   install_own (klass);
   g_type_set_qdata (
       G_OBJECT_CLASS_TYPE (klass), table_quark (), (gpointer) table);
@@ -349,7 +350,7 @@ gst_imaging_settings_describe (GType type)
   if (!g_type_is_a (type, GST_TYPE_ELEMENT))
     return NULL;
   klass = g_type_class_ref (type);
-  table = gst_imaging_settings_table_of (type);
+  table = table_of (type);
   specs = g_object_class_list_properties (klass, &n);
   json = g_string_new ("[");
   for (guint i = 0; table && i < n; i++) {
