@@ -11,6 +11,7 @@
 #include <gst/cuda/gstcudautils.h>
 
 #include "gstimaging-private.h"
+#include "gstimagingpool.h"
 
 /* --- contexts ---------------------------------------------------------- */
 
@@ -233,14 +234,10 @@ gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
     return NULL;
   /* GStreamer's CUDA elements do it, and there may be none */
   gst_cuda_memory_init_once ();
-  pool = gst_cuda_buffer_pool_new (cuda);
-  config = gst_buffer_pool_get_config (pool);
-  gst_buffer_pool_config_set_params (config, caps, info->size, 0, 0);
-  gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (!gst_buffer_pool_set_config (pool, config)) {
-    gst_object_unref (pool);
+  pool = gst_imaging_pool_configure (gst_cuda_buffer_pool_new (cuda), NULL,
+      caps, info->size, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (!pool)
     return NULL;
-  }
   /* The pool rounds pitches up, and with them the size. */
   config = gst_buffer_pool_get_config (pool);
   gst_buffer_pool_config_get_params (config, NULL, size, NULL, NULL);

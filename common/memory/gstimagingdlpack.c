@@ -89,8 +89,8 @@ set_plane (Layout *self, GstBuffer *buffer, const GstVideoInfo *info,
 {
   const GstVideoFormatInfo *f = info->finfo;
   const GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
-  guint c = 0;
-  gint sample, stride, channels;
+  ImkImage image;
+  gint sample, stride;
 
   if (plane >= GST_VIDEO_INFO_N_PLANES (info))
     return imk_error_set (error, IMK_ERROR_IMAGE,
@@ -103,10 +103,8 @@ set_plane (Layout *self, GstBuffer *buffer, const GstVideoInfo *info,
         f->name);
   if (gst_imaging_frame_check_size (buffer, info, error) != IMK_OK)
     return IMK_ERROR_IMAGE;
-  while (f->plane[c] != plane)
-    c++;
-  sample = f->depth[c] > 8 ? 2 : 1;
-  channels = f->pixel_stride[c] / sample;
+  image = gst_imaging_frame_describe_plane (info, plane);
+  sample = (gint) imk_type_size (image.type);
   stride = meta ? meta->stride[plane] : info->stride[plane];
   if (stride % sample)
     return imk_error_set (error, IMK_ERROR_IMAGE,
@@ -114,15 +112,15 @@ set_plane (Layout *self, GstBuffer *buffer, const GstVideoInfo *info,
         sample);
   self->offset = meta ? meta->offset[plane] : info->offset[plane];
   self->type = (Type){GST_IMAGING_DL_UINT, (guint8) (8 * sample)};
-  self->n_dims = channels > 1 ? 3 : 2;
-  self->shape[0] = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (f, c, info->height);
-  self->shape[1] = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH (f, c, info->width);
-  self->shape[2] = channels;
+  self->n_dims = image.channels > 1 ? 3 : 2;
+  self->shape[0] = image.height;
+  self->shape[1] = image.width;
+  self->shape[2] = image.channels;
   self->strides[0] = stride / sample;
-  self->strides[1] = channels;
+  self->strides[1] = image.channels;
   self->strides[2] = 1;
-  self->size = (gsize) (self->shape[0] - 1) * (gsize) stride +
-               (gsize) (self->shape[1] * channels * sample);
+  self->size =
+      (image.height - 1) * (gsize) stride + imk_image_row_size (&image);
   return IMK_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "gstimagingparts.h"
 
 #include "gstimagingmemory.h"
+#include "gstimagingpool.h"
 
 struct _GstImagingParts {
   GstBufferPool parent;
@@ -108,11 +109,7 @@ gst_imaging_parts_init (GstImagingParts *self)
 GstBufferPool *
 gst_imaging_parts_new (void)
 {
-  GstBufferPool *pool =
-      gst_object_ref_sink (g_object_new (GST_TYPE_IMAGING_PARTS, NULL));
-  GstStructure *config = gst_buffer_pool_get_config (pool);
-
-  gst_buffer_pool_config_set_params (config, NULL, 0, 0, 0);
-  gst_buffer_pool_set_config (pool, config);
-  return pool;
+  return gst_imaging_pool_configure (
+      gst_object_ref_sink (g_object_new (GST_TYPE_IMAGING_PARTS, NULL)), NULL,
+      NULL, 0, NULL);
 }

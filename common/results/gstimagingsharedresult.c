@@ -8,24 +8,6 @@
 
 enum { DATA, FLAGS, FRAME, MISSING, PTS, TIMESTAMP, N_FIELDS };
 
-/* What the fields are that stay from frame to frame. */
-typedef struct {
-  const gchar *id;
-  const gchar *const *fields, *const *units; /* static: compared by address */
-  guint n_fields, n_rows, ref_width, ref_height;
-  gboolean by_field, has_flags, has_pts;
-  gint n_more;
-  GstImagingOrigin origin;
-  GstCaps *reference; /* (nullable): of the timestamp of the camera */
-} Layout;
-
-/* What changes from frame to frame. */
-typedef struct {
-  const GstImagingResult *result;
-  GstClockTime pts;
-  const GstReferenceTimestampMeta *camera; /* (nullable) */
-} Frame;
-
 /* A further field. */
 typedef struct {
   GQuark name;
@@ -34,8 +16,12 @@ typedef struct {
 
 struct _GstImagingSharedResult {
   gint n_refs;
-  Layout layout;
-  gchar *hash; /* (nullable): that of the layout */
+  /* what does not change from frame to frame: those of the last one */
+  GstImagingResult result; /* its buffers are not kept */
+  GstCaps *reference;      /* (nullable): of the timestamp of the camera */
+  gboolean has_pts;
+  gint n_more;
+  gchar *hash; /* (nullable): that of the origin */
   GstStructure *structure;
   GValue *values[N_FIELDS];      /* (nullable): in @structure */
   More *more;                    /* [n_more]: in the order of the result */
@@ -97,35 +83,31 @@ take_string (GstStructure *s, const gchar *name, gchar *text)
   gst_structure_take_value (s, name, &value);
 }
 
+/* What readers look for in each frame is first: fields are searched in order.
+ */
 static GstStructure *
-describe_layout (const Layout *l)
+describe_shape (const GstImagingResult *r, gint rows, gint columns)
 {
-  gint rows = l->by_field ? l->n_fields : l->n_rows;
-  gint columns = l->by_field ? l->n_rows : l->n_fields;
-  GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, l->id,
+  GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, r->id,
       "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
-      G_TYPE_BOOLEAN, l->by_field, NULL);
+      G_TYPE_BOOLEAN, r->by_field, NULL);
 
-  take_string (s, "fields", gst_imaging_results_join (l->fields, l->n_fields));
+  take_string (s, "fields", gst_imaging_results_join (r->fields, r->n_fields));
   return s;
 }
 
-/* What readers look for in each frame is first: fields are searched in order.
- */
 static void
-describe_rest (GstStructure *s, const Layout *l)
+describe_rest (GstStructure *s, const GstImagingResult *r, gint rows,
+    gint columns, const GstCaps *reference)
 {
-  gint rows = l->by_field ? l->n_fields : l->n_rows;
-  gint columns = l->by_field ? l->n_rows : l->n_fields;
-
   gst_structure_set (s, "type", G_TYPE_STRING, "float32", "dims-order",
-      G_TYPE_STRING, "row-major", "ref-width", G_TYPE_INT, l->ref_width,
-      "ref-height", G_TYPE_INT, l->ref_height, NULL);
-  take_string (s, "unit", gst_imaging_results_join (l->units, l->n_fields));
+      G_TYPE_STRING, "row-major", "ref-width", G_TYPE_INT, r->ref_width,
+      "ref-height", G_TYPE_INT, r->ref_height, NULL);
+  take_string (s, "unit", gst_imaging_results_join (r->units, r->n_fields));
   set_dims (s, rows, columns);
-  if (l->reference)
-    take_string (s, "timestamp-reference", gst_caps_to_string (l->reference));
-  gst_imaging_origin_set (s, &l->origin);
+  if (reference)
+    take_string (s, "timestamp-reference", gst_caps_to_string (reference));
+  gst_imaging_origin_set (s, &r->origin);
 }
 
 static void
@@ -156,10 +138,10 @@ set_field (GQuark name, const GValue *value, gpointer to)
 }
 
 static void
-add_frame (GstStructure *s, const Frame *f)
+add_frame (GstStructure *s, const GstImagingResult *r, GstClockTime pts,
+    const GstReferenceTimestampMeta *camera)
 {
   const GQuark *fields = get_fields ();
-  const GstImagingResult *r = f->result;
 
   set_buffer (s, fields[DATA], r->data);
   if (r->flags)
@@ -168,35 +150,46 @@ add_frame (GstStructure *s, const Frame *f)
   set_number (s, fields[MISSING], r->frames_missing);
   /* the metadata outlives the times of its buffer, which muxers and encoders
    * change */
-  if (GST_CLOCK_TIME_IS_VALID (f->pts))
-    set_number (s, fields[PTS], f->pts);
-  if (f->camera)
-    set_number (s, fields[TIMESTAMP], f->camera->timestamp);
+  if (GST_CLOCK_TIME_IS_VALID (pts))
+    set_number (s, fields[PTS], pts);
+  if (camera)
+    set_number (s, fields[TIMESTAMP], camera->timestamp);
   if (r->more)
     gst_structure_foreach (r->more, set_field, s);
 }
 
 /* --- results -------------------------------------------------------------- */
 
-static gboolean
-same_layout (const Layout *a, const Layout *b)
+static gint
+n_more_of (const GstImagingResult *r)
 {
+  return r->more ? gst_structure_n_fields (r->more) : 0;
+}
+
+/* Names are static: compared by address. */
+static gboolean
+is_alike (const GstImagingSharedResult *self, const GstImagingResult *b,
+    GstClockTime pts, const GstReferenceTimestampMeta *camera)
+{
+  const GstImagingResult *a = &self->result;
+
   return a->id == b->id && a->fields == b->fields && a->units == b->units &&
          a->n_fields == b->n_fields && a->n_rows == b->n_rows &&
          a->ref_width == b->ref_width && a->ref_height == b->ref_height &&
-         a->by_field == b->by_field && a->has_flags == b->has_flags &&
-         a->has_pts == b->has_pts && a->n_more == b->n_more &&
+         a->by_field == b->by_field && !a->flags == !b->flags &&
+         self->has_pts == GST_CLOCK_TIME_IS_VALID (pts) &&
+         self->n_more == n_more_of (b) &&
          a->origin.element == b->origin.element &&
          a->origin.backend == b->origin.backend &&
-         g_strcmp0 (a->origin.settings_hash, b->origin.settings_hash) == 0 &&
-         a->reference == b->reference;
+         g_strcmp0 (self->hash, b->origin.settings_hash) == 0 &&
+         self->reference == (camera ? camera->reference : NULL);
 }
 
 static void
 clear (GstImagingSharedResult *self)
 {
   g_clear_pointer (&self->structure, gst_structure_free);
-  gst_clear_caps (&self->layout.reference);
+  gst_clear_caps (&self->reference);
   g_clear_pointer (&self->hash, g_free);
   g_clear_pointer (&self->more, g_free);
 }
@@ -211,7 +204,7 @@ note_value (GQuark name, GValue *value, gpointer to)
   for (guint i = 0; i < N_FIELDS; i++)
     if (name == get_fields ()[i])
       self->values[i] = value;
-  for (gint i = 0; i < self->layout.n_more; i++)
+  for (gint i = 0; i < self->n_more; i++)
     if (name == self->more[i].name)
       self->more[i].value = value;
   return TRUE;
@@ -229,7 +222,7 @@ note_name (GQuark name, const GValue *value, gpointer to)
 static void
 note_values (GstImagingSharedResult *self, const GstStructure *more)
 {
-  More *next = self->more = g_new (More, self->layout.n_more);
+  More *next = self->more = g_new (More, self->n_more);
 
   if (more)
     gst_structure_foreach (more, note_name, &next);
@@ -238,19 +231,23 @@ note_values (GstImagingSharedResult *self, const GstStructure *more)
 }
 
 static void
-describe (
-    GstImagingSharedResult *self, const Layout *layout, const Frame *frame)
+describe (GstImagingSharedResult *self, const GstImagingResult *r,
+    GstClockTime pts, const GstReferenceTimestampMeta *camera)
 {
+  gint rows = r->by_field ? r->n_fields : r->n_rows;
+  gint columns = r->by_field ? r->n_rows : r->n_fields;
+
   clear (self);
-  self->layout = *layout;
-  if (layout->reference)
-    gst_caps_ref (layout->reference);
-  self->layout.origin.settings_hash = self->hash =
-      g_strdup (layout->origin.settings_hash);
-  self->structure = describe_layout (layout);
-  add_frame (self->structure, frame);
-  describe_rest (self->structure, layout);
-  note_values (self, frame->result->more);
+  self->result = *r;
+  self->reference =
+      camera && camera->reference ? gst_caps_ref (camera->reference) : NULL;
+  self->has_pts = GST_CLOCK_TIME_IS_VALID (pts);
+  self->n_more = n_more_of (r);
+  self->hash = g_strdup (r->origin.settings_hash);
+  self->structure = describe_shape (r, rows, columns);
+  add_frame (self->structure, r, pts, camera);
+  describe_rest (self->structure, r, rows, columns, self->reference);
+  note_values (self, r->more);
 }
 
 /* Numbers and pointers; a copied string is taken for another one. */
@@ -275,9 +272,9 @@ update_more (GQuark name, const GValue *value, gpointer to)
 
 /* Returns: whether it has the fields that it had */
 static gboolean
-update (GstImagingSharedResult *self, const Frame *f)
+update (GstImagingSharedResult *self, const GstImagingResult *r,
+    GstClockTime pts, const GstReferenceTimestampMeta *camera)
 {
-  const GstImagingResult *r = f->result;
   GValue **values = self->values;
   More *next = self->more;
 
@@ -287,9 +284,9 @@ update (GstImagingSharedResult *self, const Frame *f)
   g_value_set_uint64 (values[FRAME], r->frame);
   g_value_set_uint64 (values[MISSING], r->frames_missing);
   if (values[PTS])
-    g_value_set_uint64 (values[PTS], f->pts);
+    g_value_set_uint64 (values[PTS], pts);
   if (values[TIMESTAMP])
-    g_value_set_uint64 (values[TIMESTAMP], f->camera->timestamp);
+    g_value_set_uint64 (values[TIMESTAMP], camera->timestamp);
   return !r->more || gst_structure_foreach (r->more, update_more, &next);
 }
 
@@ -347,26 +344,13 @@ gst_imaging_shared_result_new (
     const GstImagingResult *result, GstBuffer *buffer)
 {
   GstImagingSharedResult *self = take_or_make (result->cache);
-  Frame frame = {.result = result,
-      .pts = GST_BUFFER_PTS (buffer),
-      .camera = gst_buffer_get_reference_timestamp_meta (buffer, NULL)};
-  const Layout layout = {.id = result->id,
-      .fields = result->fields,
-      .units = result->units,
-      .n_fields = result->n_fields,
-      .n_rows = result->n_rows,
-      .ref_width = result->ref_width,
-      .ref_height = result->ref_height,
-      .by_field = result->by_field,
-      .has_flags = result->flags != NULL,
-      .has_pts = GST_CLOCK_TIME_IS_VALID (frame.pts),
-      .n_more = result->more ? gst_structure_n_fields (result->more) : 0,
-      .origin = result->origin,
-      .reference = frame.camera ? frame.camera->reference : NULL};
+  const GstReferenceTimestampMeta *camera =
+      gst_buffer_get_reference_timestamp_meta (buffer, NULL);
+  GstClockTime pts = GST_BUFFER_PTS (buffer);
 
-  if (!self->structure || !same_layout (&self->layout, &layout) ||
-      !update (self, &frame))
-    describe (self, &layout, &frame);
+  if (!self->structure || !is_alike (self, result, pts, camera) ||
+      !update (self, result, pts, camera))
+    describe (self, result, pts, camera);
   return self;
 }
 

@@ -2,6 +2,7 @@
 #include "gstimagingtable.h"
 
 #include "gstimagingmemory.h"
+#include "gstimagingpool.h"
 
 /* Memory that is open for the kernel. */
 typedef struct {
@@ -35,18 +36,12 @@ n_numbers (const GstImagingTable *self)
 static GstBufferPool *
 new_pool (GstAllocator *allocator, gsize size)
 {
-  GstBufferPool *pool = gst_buffer_pool_new ();
-  GstStructure *config = gst_buffer_pool_get_config (pool);
-  GstAllocationParams params;
+  GstBufferPool *pool = gst_imaging_pool_configure (
+      gst_buffer_pool_new (), allocator, NULL, size, NULL);
 
-  gst_allocation_params_init (&params);
-  gst_buffer_pool_config_set_params (config, NULL, size, 0, 0);
-  gst_buffer_pool_config_set_allocator (config, allocator, &params);
-  if (gst_buffer_pool_set_config (pool, config) &&
-      gst_buffer_pool_set_active (pool, TRUE))
-    return pool;
-  gst_object_unref (pool);
-  return NULL;
+  if (pool && !gst_buffer_pool_set_active (pool, TRUE))
+    gst_clear_object (&pool);
+  return pool;
 }
 
 GstImagingTable *
