@@ -476,11 +476,9 @@ get_results (GstImagingFilter *self)
 gboolean
 gst_imaging_filter_wants_values (GstImagingFilter *self)
 {
-  GstImagingResultsPad *results = get_results (self);
-  gboolean wants = results && gst_imaging_results_pad_wants_values (results);
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
 
-  g_clear_object (&results);
-  return wants;
+  return results && gst_imaging_results_pad_wants_values (results);
 }
 
 void
@@ -489,7 +487,8 @@ gst_imaging_filter_publish (
 {
   Private *priv = private_of (self);
   const GstVideoInfo *info = gst_imaging_engine_info (priv->engine);
-  GstImagingResultsPad *results = get_results (self), *current;
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
+  g_autoptr (GstImagingResultsPad) current = NULL;
   GstImagingResult numbered = *result;
   GstFlowReturn flow;
 
@@ -505,8 +504,6 @@ gst_imaging_filter_publish (
   /* a pad that was released meanwhile is flushing; that stops nobody else */
   current = get_results (self);
   priv->results_flow = current == results ? flow : GST_FLOW_NOT_LINKED;
-  g_clear_object (&current);
-  gst_object_unref (results);
 }
 
 /* The flow for upstream: OK as long as one of the two wants more, and the error
@@ -584,7 +581,7 @@ static gboolean
 gst_imaging_filter_sink_event (GstBaseTransform *trans, GstEvent *event)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  GstImagingResultsPad *results = get_results (self);
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
 
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_GAP:
@@ -603,7 +600,6 @@ gst_imaging_filter_sink_event (GstBaseTransform *trans, GstEvent *event)
   default:
     break;
   }
-  g_clear_object (&results);
   gst_imaging_src_pads_event (private_of (self)->results, event);
   return GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
       ->sink_event (trans, event);
@@ -684,12 +680,11 @@ static gboolean
 gst_imaging_filter_stop (GstBaseTransform *trans)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  GstImagingResultsPad *results = get_results (self);
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
 
   gst_imaging_engine_stop (engine_of (self));
   if (results)
     gst_imaging_results_pad_reset (results);
-  g_clear_object (&results);
   gst_imaging_src_pads_reset (private_of (self)->results);
   return TRUE;
 }

@@ -223,7 +223,7 @@ static void
 draw_letters (const Drawing *d, guint cell, guint flags, gdouble size)
 {
   const gfloat *c = cell_of (&d->r, cell);
-  GString *letters = g_string_new (NULL);
+  g_autoptr (GString) letters = g_string_new (NULL);
 
   for (guint bit = 0; flags >> bit; bit++)
     if (flags >> bit & 1)
@@ -231,7 +231,6 @@ draw_letters (const Drawing *d, guint cell, guint flags, gdouble size)
           bit < G_N_ELEMENTS (flag_names) ? flag_names[bit].letter : "?");
   cairo_move_to (d->cr, c[0] * d->scale_x + 2, c[1] * d->scale_y + size);
   cairo_show_text (d->cr, letters->str);
-  g_string_free (letters, TRUE);
 }
 
 /* A cell without a valid centroid is crossed out; letters say what any flag
@@ -293,7 +292,7 @@ draw_text (const Drawing *d)
 {
   gdouble size = CLAMP (d->height / 30.0, 8, 18);
   cairo_text_extents_t extents;
-  gchar *text = summary (&d->r);
+  g_autofree gchar *text = summary (&d->r);
 
   cairo_set_font_size (d->cr, size);
   cairo_text_extents (d->cr, text, &extents);
@@ -309,7 +308,6 @@ draw_text (const Drawing *d)
   set_colour (d, d->style->text_colour);
   cairo_move_to (d->cr, 4, d->height - 0.5 * size);
   cairo_show_text (d->cr, text);
-  g_free (text);
 }
 
 /* --- all ------------------------------------------------------------------ */
