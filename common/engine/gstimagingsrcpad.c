@@ -314,8 +314,8 @@ static GstBufferPool *
 get_pool (Private *priv, GstImagingEngine *engine, const GstVideoInfo *carrier)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
-  GstAllocator *allocator;
-  GstCaps *caps;
+  g_autoptr (GstAllocator) allocator = NULL;
+  g_autoptr (GstCaps) caps = NULL;
   guint size;
 
   if (priv->pool && priv->pool_on_cuda == on_cuda &&
@@ -332,8 +332,6 @@ get_pool (Private *priv, GstImagingEngine *engine, const GstVideoInfo *carrier)
   priv->pool_on_cuda = on_cuda;
   if (priv->pool && !gst_buffer_pool_set_active (priv->pool, TRUE))
     gst_clear_object (&priv->pool);
-  gst_clear_object (&allocator);
-  gst_caps_unref (caps);
   return priv->pool;
 }
 

@@ -259,11 +259,10 @@ static void
 call_all (GstImagingSrcPads *self, PadFunction function, GstEvent *event)
 {
   for (guint i = 0; i < self->n; i++) {
-    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self, i);
+    g_autoptr (GstImagingSrcPad) pad = gst_imaging_src_pads_get (self, i);
 
     if (pad)
       function (pad, event);
-    g_clear_object (&pad);
   }
 }
 

@@ -78,7 +78,7 @@ GstImagingContext *
 gst_imaging_cuda_find_context (
     GstElement *element, gint device_id, ImkError *error)
 {
-  GstQuery *query = gst_query_new_context (GST_CUDA_CONTEXT_TYPE);
+  g_autoptr (GstQuery) query = gst_query_new_context (GST_CUDA_CONTEXT_TYPE);
   GstImagingContext *found = NULL;
   GstContext *message = NULL;
 
@@ -87,7 +87,6 @@ gst_imaging_cuda_find_context (
     gst_query_parse_context (query, &message);
   if (message)
     found = gst_imaging_cuda_take_context (element, device_id, message);
-  gst_query_unref (query);
   /* The application may answer in gst_element_set_context (). */
   if (!found)
     gst_element_post_message (

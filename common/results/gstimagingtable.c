@@ -87,7 +87,7 @@ gst_imaging_table_free (GstImagingTable *self)
 void
 gst_imaging_table_hand_over (GstImagingTable *self, gboolean hands_over)
 {
-  GstAllocator *allocator;
+  g_autoptr (GstAllocator) allocator = NULL;
 
   self->hands_over = hands_over && self->allocator;
   if (!self->hands_over || self->device_pool)
@@ -96,7 +96,6 @@ gst_imaging_table_hand_over (GstImagingTable *self, gboolean hands_over)
       gst_imaging_allocator_context (GST_IMAGING_ALLOCATOR (self->allocator)),
       GST_IMAGING_MEMORY_DEVICE, NULL);
   self->device_pool = new_pool (allocator, n_numbers (self) * sizeof (gfloat));
-  gst_object_unref (allocator);
   self->hands_over = self->device_pool != NULL;
 }
 

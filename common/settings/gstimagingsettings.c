@@ -300,16 +300,14 @@ gst_imaging_settings_take (
 GstClockTime
 gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer)
 {
-  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
-  GstClockTime time = GST_CLOCK_TIME_NONE;
+  g_autoptr (GstEvent) event =
+      gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
   const GstSegment *segment;
 
   if (!event)
-    return time;
+    return GST_CLOCK_TIME_NONE;
   gst_event_parse_segment (event, &segment);
-  time = gst_imaging_stream_time (segment, buffer);
-  gst_event_unref (event);
-  return time;
+  return gst_imaging_stream_time (segment, buffer);
 }
 
 /* @now is @candidate during the call. */
