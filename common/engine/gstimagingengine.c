@@ -198,11 +198,17 @@ gst_imaging_engine_n_threads (GstImagingEngine *self)
 
 /* --- the kernel ---------------------------------------------------------- */
 
+GstImagingContext *
+gst_imaging_engine_kernel_context (GstImagingEngine *self)
+{
+  return gst_imaging_engine_is_on_cuda (self) ? self->context : NULL;
+}
+
 static void
 close_kernel (GstImagingEngine *self)
 {
-  gboolean pushed = gst_imaging_engine_is_on_cuda (self) &&
-                    gst_imaging_context_push (self->context, NULL) == IMK_OK;
+  GstImagingContext *context = gst_imaging_engine_kernel_context (self);
+  gboolean pushed = gst_imaging_context_push (context, NULL) == IMK_OK;
 
   if (self->is_open)
     self->funcs->close (self->element);
@@ -210,7 +216,7 @@ close_kernel (GstImagingEngine *self)
   self->is_open = FALSE;
   GST_OBJECT_UNLOCK (self->element);
   if (pushed)
-    gst_imaging_context_pop (self->context);
+    gst_imaging_context_pop (context);
 }
 
 typedef struct {
@@ -232,21 +238,22 @@ static ImkStatus
 open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
 {
   Opening opening = {self, backend};
-  gboolean on_device = backend == IMK_BACKEND_CUDA;
+  GstImagingContext *context = NULL;
   ImkStatus status = IMK_OK;
 
   close_kernel (self);
-  if (on_device)
+  if (backend == IMK_BACKEND_CUDA) {
     status = gst_imaging_engine_open_device (self, error);
-  if (status == IMK_OK && on_device)
-    status = gst_imaging_context_push (self->context, error);
+    context = self->context;
+  }
+  if (status == IMK_OK)
+    status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
   status = self->settings ? gst_imaging_settings_try (
                                 self->settings, call_open, &opening, error)
                           : call_open (&opening, error);
-  if (on_device)
-    gst_imaging_context_pop (self->context);
+  gst_imaging_context_pop (context);
   if (status != IMK_OK)
     return status;
 
@@ -257,7 +264,7 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
   GST_OBJECT_UNLOCK (self->element);
   GST_INFO_OBJECT (self->element,
       "frames of %" GST_PTR_FORMAT " are processed on %s", self->format.caps,
-      on_device ? gst_imaging_context_info (self->context)->name : "the CPU");
+      context ? gst_imaging_context_info (context)->name : "the CPU");
   return IMK_OK;
 }
 
@@ -273,19 +280,17 @@ gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
 ImkStatus
 gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 {
-  gboolean on_device = gst_imaging_engine_is_on_cuda (self);
+  GstImagingContext *context = gst_imaging_engine_kernel_context (self);
   Opening opening = {self, self->active};
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   if (!self->is_open)
     return IMK_OK; /* the next frame opens it */
-  if (on_device)
-    status = gst_imaging_context_push (self->context, error);
+  status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
   status = call_open (&opening, error);
-  if (on_device)
-    gst_imaging_context_pop (self->context);
+  gst_imaging_context_pop (context);
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include "gstimaging-private.h"
 #include "gstimagingallocation.h"
 #include "gstimagingcaps.h"
+#include "gstimagingengine-private.h"
 #include "gstimagingnumbering.h"
 #include "gstimagingresultspad.h"
 #include "gstimagingsettings.h"
@@ -565,16 +566,13 @@ reset_kernel (GstImagingFilter *self)
 {
   GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
   GstImagingEngine *engine = engine_of (self);
-  GstImagingContext *context = gst_imaging_engine_context (engine);
+  GstImagingContext *context = gst_imaging_engine_kernel_context (engine);
 
-  if (!gst_imaging_engine_is_open (engine) || !klass->reset)
+  if (!gst_imaging_engine_is_open (engine) || !klass->reset ||
+      gst_imaging_context_push (context, NULL) != IMK_OK)
     return;
-  if (!gst_imaging_engine_is_on_cuda (engine)) {
-    klass->reset (self, NULL);
-  } else if (gst_imaging_context_push (context, NULL) == IMK_OK) {
-    klass->reset (self, gst_imaging_engine_stream (engine));
-    gst_imaging_context_pop (context);
-  }
+  klass->reset (self, context ? gst_imaging_engine_stream (engine) : NULL);
+  gst_imaging_context_pop (context);
 }
 
 static gboolean

@@ -134,12 +134,7 @@ cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
                          GST_VIDEO_FRAME_MAP_FLAG_NO_REF)))
     return imk_error_set (error, IMK_ERROR_DEVICE,
         "A CUDAMemory buffer could not be mapped for the device.");
-  for (guint i = 0; i < frame->n_planes; i++) {
-    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
-    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
-    frame->planes[i].location = IMK_LOCATION_DEVICE;
-  }
-  frame->memory_name = "CUDAMemory";
+  gst_imaging_frame_take_planes (frame, IMK_LOCATION_DEVICE, "CUDAMemory");
   return IMK_OK;
 }
 

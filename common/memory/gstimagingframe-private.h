@@ -21,6 +21,10 @@ typedef struct _GstImagingMapper {
 ImkImage gst_imaging_frame_describe_plane (
     const GstVideoInfo *info, guint plane);
 
+/* The planes of a GstVideoFrame that has been mapped. */
+void gst_imaging_frame_take_planes (
+    GstImagingFrame *frame, ImkLocation location, const gchar *memory_name);
+
 /* Whether @buffer holds all rows of a frame of @info, as it lies in it.
  * Returns: IMK_OK or IMK_ERROR_IMAGE */
 ImkStatus gst_imaging_frame_check_size (

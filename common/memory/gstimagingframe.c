@@ -127,6 +127,18 @@ gst_imaging_frame_check_size (
   return IMK_OK;
 }
 
+void
+gst_imaging_frame_take_planes (
+    GstImagingFrame *frame, ImkLocation location, const gchar *memory_name)
+{
+  for (guint i = 0; i < frame->n_planes; i++) {
+    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
+    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
+    frame->planes[i].location = location;
+  }
+  frame->memory_name = memory_name;
+}
+
 /* --- host: anything that a CPU can map --------------------------------- */
 
 static gboolean
@@ -151,12 +163,7 @@ host_map (GstImagingFrame *frame, const GstVideoInfo *info,
         " bytes could not be mapped as a %dx%d %s frame.",
         gst_buffer_get_size (frame->buffer), info->width, info->height,
         info->finfo->name);
-  for (guint i = 0; i < frame->n_planes; i++) {
-    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
-    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
-    frame->planes[i].location = IMK_LOCATION_HOST;
-  }
-  frame->memory_name = "system";
+  gst_imaging_frame_take_planes (frame, IMK_LOCATION_HOST, "system");
   return IMK_OK;
 }
 

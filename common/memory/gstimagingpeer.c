@@ -93,7 +93,7 @@ gst_imaging_peer_import (GstImagingPeer *self, GstBuffer *buffer,
         gst_imaging_context_device_id (self->from));
     return NULL;
   }
-  status = gst_imaging_storage_copy_to_peer (
+  status = gst_imaging_storage_copy (
       gst_imaging_memory_storage (gst_buffer_peek_memory (copy, 0)),
       gst_imaging_memory_storage (memory), memory->offset, memory->size, error);
   if (status != IMK_OK) {

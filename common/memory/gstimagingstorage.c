@@ -290,8 +290,9 @@ newest_mark (Storage *s)
 }
 
 gpointer
-gst_imaging_storage_writer (Storage *s)
+gst_imaging_memory_writer (GstMemory *memory)
 {
+  Storage *s = gst_imaging_memory_storage (memory);
   const Mark *mark;
   gpointer stream;
 
@@ -378,22 +379,6 @@ copy_bytes (
   return status;
 }
 
-ImkStatus
-gst_imaging_storage_copy (
-    Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
-{
-  ImkStatus status;
-
-  g_mutex_lock (&from->lock);
-  status = gst_imaging_context_push (from->context, error);
-  if (status == IMK_OK) {
-    status = copy_bytes (to, from, offset, size, error);
-    gst_imaging_context_pop (from->context);
-  }
-  g_mutex_unlock (&from->lock);
-  return status;
-}
-
 /* Events belong to a device and its streams record them, but any stream can
  * wait for them: @sent (transfer full) is of @from's device. */
 static ImkStatus
@@ -435,20 +420,31 @@ receive_from_peer (Storage *to, gpointer sent, ImkError *error)
   return status;
 }
 
-ImkStatus
-gst_imaging_storage_copy_to_peer (
+static ImkStatus
+copy_to_peer (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
   gpointer sent = NULL;
+  ImkStatus status = send_to_peer (to, from, offset, size, &sent, error);
+
+  if (status == IMK_OK)
+    status = receive_from_peer (to, sent, error);
+  device_of (from)->event_free (sent);
+  return status;
+}
+
+ImkStatus
+gst_imaging_storage_copy (
+    Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
+{
   ImkStatus status;
 
   g_mutex_lock (&from->lock);
   status = gst_imaging_context_push (from->context, error);
   if (status == IMK_OK) {
-    status = send_to_peer (to, from, offset, size, &sent, error);
-    if (status == IMK_OK)
-      status = receive_from_peer (to, sent, error);
-    device_of (from)->event_free (sent);
+    status = to->context == from->context
+                 ? copy_bytes (to, from, offset, size, error)
+                 : copy_to_peer (to, from, offset, size, error);
     gst_imaging_context_pop (from->context);
   }
   g_mutex_unlock (&from->lock);

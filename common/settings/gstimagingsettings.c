@@ -210,17 +210,13 @@ static ImkStatus
 apply_in_context (GstImagingSettings *self, gpointer candidate, ImkError *error)
 {
   GstImagingContext *context =
-      self->engine && gst_imaging_engine_is_on_cuda (self->engine)
-          ? gst_imaging_engine_context (self->engine)
-          : NULL;
-  ImkStatus status =
-      context ? gst_imaging_context_push (context, error) : IMK_OK;
+      self->engine ? gst_imaging_engine_kernel_context (self->engine) : NULL;
+  ImkStatus status = gst_imaging_context_push (context, error);
 
   if (status != IMK_OK)
     return status;
   status = apply (self, candidate, error);
-  if (context)
-    gst_imaging_context_pop (context);
+  gst_imaging_context_pop (context);
   return status;
 }
 
