@@ -42,16 +42,14 @@ struct _GstImagingResultsCache {
 static const GQuark *
 get_fields (void)
 {
+  static const gchar *const names[N_FIELDS] = {
+      "data", "flags", "frame", "frames-missing", "pts", "timestamp"};
   static GQuark fields[N_FIELDS];
   static gsize once;
 
   if (g_once_init_enter (&once)) {
-    fields[DATA] = g_quark_from_static_string ("data");
-    fields[FLAGS] = g_quark_from_static_string ("flags");
-    fields[FRAME] = g_quark_from_static_string ("frame");
-    fields[MISSING] = g_quark_from_static_string ("frames-missing");
-    fields[PTS] = g_quark_from_static_string ("pts");
-    fields[TIMESTAMP] = g_quark_from_static_string ("timestamp");
+    for (guint i = 0; i < N_FIELDS; i++)
+      fields[i] = g_quark_from_static_string (names[i]);
     g_once_init_leave (&once, 1);
   }
   return fields;

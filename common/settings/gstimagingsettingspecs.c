@@ -184,13 +184,21 @@ gst_imaging_settings_install (
 
 /* --- JSON ----------------------------------------------------------------- */
 
+/* @key: what @type is of */
+static void
+add_limits (GString *json, const gchar *key, const gchar *type, gdouble minimum,
+    gdouble maximum)
+{
+  gst_imaging_json_add_text (json, key, type);
+  gst_imaging_json_add_number (json, "minimum", minimum);
+  gst_imaging_json_add_number (json, "maximum", maximum);
+}
+
 static void
 add_range (GString *json, const gchar *type, gdouble minimum, gdouble maximum,
     gdouble value)
 {
-  gst_imaging_json_add_text (json, "type", type);
-  gst_imaging_json_add_number (json, "minimum", minimum);
-  gst_imaging_json_add_number (json, "maximum", maximum);
+  add_limits (json, "type", type, minimum, maximum);
   gst_imaging_json_add_number (json, "default", value);
 }
 
@@ -239,19 +247,12 @@ add_array (GString *json, GParamSpec *element)
   gst_imaging_json_add_text (
       json, "type", G_IS_PARAM_SPEC_STRING (element) ? "paths" : "array");
   g_string_append (json, ",\"default\":[]");
-  if (G_IS_PARAM_SPEC_INT (element)) {
-    gst_imaging_json_add_text (json, "items", "int");
-    gst_imaging_json_add_number (
-        json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
-    gst_imaging_json_add_number (
-        json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
-  } else if (G_IS_PARAM_SPEC_DOUBLE (element)) {
-    gst_imaging_json_add_text (json, "items", "double");
-    gst_imaging_json_add_number (
-        json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
-    gst_imaging_json_add_number (
-        json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
-  }
+  if (G_IS_PARAM_SPEC_INT (element))
+    add_limits (json, "items", "int", G_PARAM_SPEC_INT (element)->minimum,
+        G_PARAM_SPEC_INT (element)->maximum);
+  else if (G_IS_PARAM_SPEC_DOUBLE (element))
+    add_limits (json, "items", "double", G_PARAM_SPEC_DOUBLE (element)->minimum,
+        G_PARAM_SPEC_DOUBLE (element)->maximum);
 }
 
 static void

@@ -317,7 +317,6 @@ list_new (gint first, gint second)
   GstImagingArray *list =
       g_malloc0 (sizeof (GstImagingArray) + 2 * sizeof (gdouble));
 
-  list->ref_count = 1;
   list->n = 2;
   list->values[0] = first;
   list->values[1] = second;
