@@ -77,12 +77,7 @@ gst_imaging_src_pads_get (GstImagingSrcPads *self, guint index)
 gboolean
 gst_imaging_src_pads_has (GstImagingSrcPads *self, guint index)
 {
-  gboolean has;
-
-  GST_OBJECT_LOCK (self->element);
-  has = self->pads[index] != NULL;
-  GST_OBJECT_UNLOCK (self->element);
-  return has;
+  return g_atomic_pointer_get (&self->pads[index]) != NULL;
 }
 
 static GstPad *

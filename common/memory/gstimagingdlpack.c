@@ -127,27 +127,19 @@ set_plane (Layout *self, GstBuffer *buffer, const GstVideoInfo *info,
 static gboolean
 find_type (const gchar *name, Type *type)
 {
-  static const struct {
-    const gchar *name;
-    Type type;
-  } types[] = {
-      {"uint8", {GST_IMAGING_DL_UINT, 8}},
-      {"int8", {GST_IMAGING_DL_INT, 8}},
-      {"uint16", {GST_IMAGING_DL_UINT, 16}},
-      {"int16", {GST_IMAGING_DL_INT, 16}},
-      {"uint32", {GST_IMAGING_DL_UINT, 32}},
-      {"int32", {GST_IMAGING_DL_INT, 32}},
-      {"uint64", {GST_IMAGING_DL_UINT, 64}},
-      {"int64", {GST_IMAGING_DL_INT, 64}},
-      {"float16", {GST_IMAGING_DL_FLOAT, 16}},
-      {"float32", {GST_IMAGING_DL_FLOAT, 32}},
-      {"float64", {GST_IMAGING_DL_FLOAT, 64}},
-  };
+  static const gchar *const kinds[] = {[GST_IMAGING_DL_INT] = "int",
+      [GST_IMAGING_DL_UINT] = "uint",
+      [GST_IMAGING_DL_FLOAT] = "float"};
 
-  for (guint i = 0; name && i < G_N_ELEMENTS (types); i++)
-    if (g_str_equal (name, types[i].name)) {
-      *type = types[i].type;
-      return TRUE;
+  for (guint8 code = 0; code < G_N_ELEMENTS (kinds); code++)
+    for (guint8 bits = code == GST_IMAGING_DL_FLOAT ? 16 : 8; bits <= 64;
+         bits *= 2) {
+      g_autofree gchar *known = g_strdup_printf ("%s%u", kinds[code], bits);
+
+      if (g_str_equal (name, known)) {
+        *type = (Type){code, bits};
+        return TRUE;
+      }
     }
   return FALSE;
 }

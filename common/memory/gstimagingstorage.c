@@ -342,6 +342,20 @@ gst_imaging_storage_map (Storage *s, gboolean write, ImkError *error)
 
 /* --- copies -------------------------------------------------------------- */
 
+/* Samples of @from that are on its device to the device of @to. */
+static ImkStatus
+copy_from_device (Storage *to, Storage *from, gsize offset, gsize size,
+    gpointer stream, ImkError *error)
+{
+  ImkStatus status =
+      wait_for_view (from, &from->on_device, FALSE, stream, error);
+
+  if (status == IMK_OK)
+    status = device_of (from)->copy (to->device, size,
+        (guint8 *) from->device + offset, size, size, 1, stream, error);
+  return status == IMK_OK ? record_reader (from, stream, error) : status;
+}
+
 static ImkStatus
 copy_on_device (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
@@ -350,14 +364,9 @@ copy_on_device (
   ImkStatus status = need_device (to, error);
 
   if (status == IMK_OK)
-    status = wait_for_view (from, &from->on_device, FALSE, stream, error);
-  if (status == IMK_OK)
-    status = device_of (from)->copy (to->device, size,
-        (guint8 *) from->device + offset, size, size, 1, stream, error);
+    status = copy_from_device (to, from, offset, size, stream, error);
   if (status == IMK_OK)
     status = mark_record (to, &to->on_device.written, stream, error);
-  if (status == IMK_OK)
-    status = record_reader (from, stream, error);
   to->on_host.valid = FALSE;
   to->on_device.valid = TRUE;
   return status;
@@ -390,14 +399,9 @@ send_to_peer (Storage *to, Storage *from, gsize offset, gsize size,
   ImkStatus status = device->event_new (sent, error);
 
   if (status == IMK_OK)
-    status = wait_for_view (from, &from->on_device, FALSE, stream, error);
-  if (status == IMK_OK)
     status = wait_for_view (to, &to->on_device, TRUE, stream, error);
   if (status == IMK_OK)
-    status = device->copy (to->device, size, (guint8 *) from->device + offset,
-        size, size, 1, stream, error);
-  if (status == IMK_OK)
-    status = record_reader (from, stream, error);
+    status = copy_from_device (to, from, offset, size, stream, error);
   if (status == IMK_OK)
     status = device->event_record (*sent, stream, error);
   return status;

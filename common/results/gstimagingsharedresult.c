@@ -71,61 +71,33 @@ set_dims (GstStructure *s, gint slow, gint fast)
   gst_structure_take_value (s, "dims", &array);
 }
 
-static void
-take_string (GstStructure *s, const gchar *name, gchar *text)
-{
-  GValue value = G_VALUE_INIT;
-
-  g_value_init (&value, G_TYPE_STRING);
-  g_value_take_string (&value, text);
-  gst_structure_take_value (s, name, &value);
-}
-
 /* What readers look for in each frame is first: fields are searched in order.
  */
 static GstStructure *
 describe_shape (const GstImagingResult *r, gint rows, gint columns)
 {
-  GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, r->id,
-      "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
-      G_TYPE_BOOLEAN, r->by_field, NULL);
+  g_autofree gchar *fields = gst_imaging_results_join (r->fields, r->n_fields);
 
-  take_string (s, "fields", gst_imaging_results_join (r->fields, r->n_fields));
-  return s;
+  return gst_structure_new ("result", "id", G_TYPE_STRING, r->id, "rows",
+      G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
+      G_TYPE_BOOLEAN, r->by_field, "fields", G_TYPE_STRING, fields, NULL);
 }
 
 static void
 describe_rest (GstStructure *s, const GstImagingResult *r, gint rows,
     gint columns, const GstCaps *reference)
 {
+  g_autofree gchar *units = gst_imaging_results_join (r->units, r->n_fields);
+  g_autofree gchar *camera = reference ? gst_caps_to_string (reference) : NULL;
+
   gst_structure_set (s, "type", G_TYPE_STRING, "float32", "dims-order",
       G_TYPE_STRING, "row-major", "ref-width", G_TYPE_INT, r->ref_width,
-      "ref-height", G_TYPE_INT, r->ref_height, NULL);
-  take_string (s, "unit", gst_imaging_results_join (r->units, r->n_fields));
+      "ref-height", G_TYPE_INT, r->ref_height, "unit", G_TYPE_STRING, units,
+      NULL);
   set_dims (s, rows, columns);
-  if (reference)
-    take_string (s, "timestamp-reference", gst_caps_to_string (reference));
+  if (camera)
+    gst_structure_set (s, "timestamp-reference", G_TYPE_STRING, camera, NULL);
   gst_imaging_origin_set (s, &r->origin);
-}
-
-static void
-set_buffer (GstStructure *s, GQuark field, GstBuffer *buffer)
-{
-  GValue value = G_VALUE_INIT;
-
-  g_value_init (&value, GST_TYPE_BUFFER);
-  g_value_set_boxed (&value, buffer);
-  gst_structure_id_take_value (s, field, &value);
-}
-
-static void
-set_number (GstStructure *s, GQuark field, guint64 number)
-{
-  GValue value = G_VALUE_INIT;
-
-  g_value_init (&value, G_TYPE_UINT64);
-  g_value_set_uint64 (&value, number);
-  gst_structure_id_take_value (s, field, &value);
 }
 
 static gboolean
@@ -141,17 +113,19 @@ add_frame (GstStructure *s, const GstImagingResult *r, GstClockTime pts,
 {
   const GQuark *fields = get_fields ();
 
-  set_buffer (s, fields[DATA], r->data);
+  gst_structure_id_set (s, fields[DATA], GST_TYPE_BUFFER, r->data, NULL);
   if (r->flags)
-    set_buffer (s, fields[FLAGS], r->flags);
-  set_number (s, fields[FRAME], r->frame);
-  set_number (s, fields[MISSING], r->frames_missing);
+    gst_structure_id_set (s, fields[FLAGS], GST_TYPE_BUFFER, r->flags, NULL);
+  gst_structure_id_set (s, fields[FRAME], G_TYPE_UINT64, r->frame, NULL);
+  gst_structure_id_set (
+      s, fields[MISSING], G_TYPE_UINT64, r->frames_missing, NULL);
   /* the metadata outlives the times of its buffer, which muxers and encoders
    * change */
   if (GST_CLOCK_TIME_IS_VALID (pts))
-    set_number (s, fields[PTS], pts);
+    gst_structure_id_set (s, fields[PTS], G_TYPE_UINT64, pts, NULL);
   if (camera)
-    set_number (s, fields[TIMESTAMP], camera->timestamp);
+    gst_structure_id_set (
+        s, fields[TIMESTAMP], G_TYPE_UINT64, camera->timestamp, NULL);
   if (r->more)
     gst_structure_foreach (r->more, set_field, s);
 }
