@@ -52,17 +52,16 @@ struct _GstSphereLights {
   ImkSpherelights *kernel; /* NULL until the first picture of a set */
 };
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, GRAY16_LE, RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, "
-            "ARGB, ABGR, RGBA64_LE, ARGB64_LE }")));
+#define CAPS \
+  GST_VIDEO_CAPS_MAKE ( \
+      "{ GRAY8, GRAY16_LE, RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, " \
+      "ARGB, ABGR, RGBA64_LE, ARGB64_LE }")
 
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, GRAY16_LE, RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, "
-            "ARGB, ABGR, RGBA64_LE, ARGB64_LE }")));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (CAPS));
+
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (CAPS));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstSphereLights, gst_sphere_lights,
     GST_TYPE_BASE_TRANSFORM,
