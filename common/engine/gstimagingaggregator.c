@@ -9,17 +9,10 @@
 static GstEvent *
 stream_start_of_first (GstElement *element)
 {
-  GstEvent *event = NULL;
-  GstPad *first = NULL;
+  g_autoptr (GstPad) first = gst_imaging_stream_first_sink (element, 1);
 
-  GST_OBJECT_LOCK (element);
-  if (element->sinkpads)
-    first = gst_object_ref (element->sinkpads->data);
-  GST_OBJECT_UNLOCK (element);
-  if (first)
-    event = gst_pad_get_sticky_event (first, GST_EVENT_STREAM_START, 0);
-  gst_clear_object (&first);
-  return event;
+  return first ? gst_pad_get_sticky_event (first, GST_EVENT_STREAM_START, 0)
+               : NULL;
 }
 
 static GstEvent *
@@ -78,12 +71,8 @@ gst_imaging_aggregator_init (GstAggregator *self, GQueue *held)
 static gboolean
 has_segment (GstAggregator *self)
 {
-  GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
-  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
-  gboolean found = event != NULL;
-
-  gst_clear_event (&event);
-  return found;
+  return gst_imaging_stream_has_sent (
+      GST_AGGREGATOR_SRC_PAD (self), GST_EVENT_SEGMENT);
 }
 
 /* GStreamer 1.22 takes the sequence number of the EOS that it sends from the
@@ -155,12 +144,12 @@ gst_imaging_aggregator_keep_event (
 static gboolean
 can_seek (GstElement *element, GstPad *pad, gpointer format)
 {
-  GstQuery *query = gst_query_new_seeking (*(const GstFormat *) format);
+  g_autoptr (GstQuery) query =
+      gst_query_new_seeking (*(const GstFormat *) format);
   gboolean can = FALSE;
 
   if (gst_pad_peer_query (pad, query))
     gst_query_parse_seeking (query, NULL, &can, NULL, NULL);
-  gst_query_unref (query);
   return can; /* else ends the iteration */
 }
 
@@ -183,8 +172,8 @@ static void
 post_refused (GstAggregator *self)
 {
   GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
-  GstCaps *ours = gst_pad_get_current_caps (pad);
-  GstCaps *taken = gst_pad_peer_query_caps (pad, NULL);
+  g_autoptr (GstCaps) ours = gst_pad_get_current_caps (pad);
+  g_autoptr (GstCaps) taken = gst_pad_peer_query_caps (pad, NULL);
 
   if (!ours)
     ours = gst_pad_get_pad_template_caps (pad);
@@ -193,8 +182,6 @@ post_refused (GstAggregator *self)
        ", but its peer accepts %" GST_PTR_FORMAT ".",
           GST_PAD_NAME (pad), ours, taken),
       (NULL));
-  gst_caps_unref (ours);
-  gst_caps_unref (taken);
 }
 
 static gboolean

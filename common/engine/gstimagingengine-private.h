@@ -20,7 +20,8 @@ struct _GstImagingEngine {
   GstElement *element;       /* the owner */
   const gchar *element_name; /* of its factory; interned */
   const GstImagingEngineFuncs *funcs;
-  GstImagingSettings *settings; /* (nullable) */
+  GstImagingSettings
+      *settings; /* (nullable): see gst_imaging_settings_new () */
 
   /* properties, under the object lock of the element */
   GstImagingBackendChoice choice;
@@ -44,10 +45,12 @@ struct _GstImagingEngine {
   gsize slab_size; /* 0: none */
   GstBufferPool *import_pool;
   GstImagingPeer peer; /* frames of another device */
-  guint64 frame_number;
 
   GstImagingStats *stats;
 };
+
+/* Returns: (nullable): that of the open kernel; NULL for that of the CPU */
+GstImagingContext *gst_imaging_engine_kernel_context (GstImagingEngine *self);
 
 /* Finds the context and makes the stream, where there is none. */
 ImkStatus gst_imaging_engine_open_device (

@@ -50,13 +50,6 @@ gst_imaging_engine_free (GstImagingEngine *self)
   g_free (self);
 }
 
-void
-gst_imaging_engine_use_settings (
-    GstImagingEngine *self, GstImagingSettings *settings)
-{
-  self->settings = settings;
-}
-
 /* --- properties ---------------------------------------------------------- */
 
 void
@@ -205,11 +198,17 @@ gst_imaging_engine_n_threads (GstImagingEngine *self)
 
 /* --- the kernel ---------------------------------------------------------- */
 
+GstImagingContext *
+gst_imaging_engine_kernel_context (GstImagingEngine *self)
+{
+  return gst_imaging_engine_is_on_cuda (self) ? self->context : NULL;
+}
+
 static void
 close_kernel (GstImagingEngine *self)
 {
-  gboolean pushed = gst_imaging_engine_is_on_cuda (self) &&
-                    gst_imaging_context_push (self->context, NULL) == IMK_OK;
+  GstImagingContext *context = gst_imaging_engine_kernel_context (self);
+  gboolean pushed = gst_imaging_context_push (context, NULL) == IMK_OK;
 
   if (self->is_open)
     self->funcs->close (self->element);
@@ -217,7 +216,7 @@ close_kernel (GstImagingEngine *self)
   self->is_open = FALSE;
   GST_OBJECT_UNLOCK (self->element);
   if (pushed)
-    gst_imaging_context_pop (self->context);
+    gst_imaging_context_pop (context);
 }
 
 typedef struct {
@@ -239,21 +238,22 @@ static ImkStatus
 open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
 {
   Opening opening = {self, backend};
-  gboolean on_device = backend == IMK_BACKEND_CUDA;
+  GstImagingContext *context = NULL;
   ImkStatus status = IMK_OK;
 
   close_kernel (self);
-  if (on_device)
+  if (backend == IMK_BACKEND_CUDA) {
     status = gst_imaging_engine_open_device (self, error);
-  if (status == IMK_OK && on_device)
-    status = gst_imaging_context_push (self->context, error);
+    context = self->context;
+  }
+  if (status == IMK_OK)
+    status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
   status = self->settings ? gst_imaging_settings_try (
                                 self->settings, call_open, &opening, error)
                           : call_open (&opening, error);
-  if (on_device)
-    gst_imaging_context_pop (self->context);
+  gst_imaging_context_pop (context);
   if (status != IMK_OK)
     return status;
 
@@ -264,7 +264,7 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
   GST_OBJECT_UNLOCK (self->element);
   GST_INFO_OBJECT (self->element,
       "frames of %" GST_PTR_FORMAT " are processed on %s", self->format.caps,
-      on_device ? gst_imaging_context_info (self->context)->name : "the CPU");
+      context ? gst_imaging_context_info (context)->name : "the CPU");
   return IMK_OK;
 }
 
@@ -280,19 +280,17 @@ gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
 ImkStatus
 gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 {
-  gboolean on_device = gst_imaging_engine_is_on_cuda (self);
+  GstImagingContext *context = gst_imaging_engine_kernel_context (self);
   Opening opening = {self, self->active};
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   if (!self->is_open)
     return IMK_OK; /* the next frame opens it */
-  if (on_device)
-    status = gst_imaging_context_push (self->context, error);
+  status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
   status = call_open (&opening, error);
-  if (on_device)
-    gst_imaging_context_pop (self->context);
+  gst_imaging_context_pop (context);
   return status;
 }
 
@@ -392,18 +390,24 @@ gst_imaging_engine_post_fall_back (
       (NULL));
 }
 
+/* @error: (inout) */
+static ImkStatus
+go_on_without_device (GstImagingEngine *self, ImkError *error)
+{
+  const ImkError why = *error;
+  ImkStatus status = gst_imaging_engine_fall_back (self, error);
+
+  gst_imaging_engine_post_fall_back (self, &why, FALSE);
+  return status;
+}
+
 ImkStatus
 gst_imaging_engine_try_cpu (
     GstImagingEngine *self, ImkStatus status, ImkError *error)
 {
-  ImkError why;
-
-  if (!gst_imaging_engine_can_fall_back (self, status))
-    return status;
-  why = *error;
-  status = gst_imaging_engine_fall_back (self, error);
-  gst_imaging_engine_post_fall_back (self, &why, FALSE);
-  return status;
+  return gst_imaging_engine_can_fall_back (self, status)
+             ? go_on_without_device (self, error)
+             : status;
 }
 
 static gboolean
@@ -469,7 +473,7 @@ open_for_caps (GstImagingEngine *self)
 {
   ImkBackend backend =
       should_use_cuda (self) ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU;
-  ImkError why, error;
+  ImkError error;
   ImkStatus status = open_kernel (self, backend, &error);
 
 #ifdef HAVE_NVMM
@@ -480,11 +484,8 @@ open_for_caps (GstImagingEngine *self)
     status = IMK_ERROR_UNAVAILABLE;
 #endif
   if (backend == IMK_BACKEND_CUDA && is_device_failure (status) &&
-      may_use_cpu (self)) {
-    why = error;
-    status = gst_imaging_engine_fall_back (self, &error);
-    gst_imaging_engine_post_fall_back (self, &why, FALSE);
-  }
+      may_use_cpu (self))
+    status = go_on_without_device (self, &error);
   if (status != IMK_OK) {
     mend_advice (self, &error);
     gst_imaging_engine_post_error (self, status, &error);
@@ -556,7 +557,7 @@ gst_imaging_engine_info (GstImagingEngine *self)
 gboolean
 gst_imaging_engine_follow (GstImagingEngine *self, GstBuffer *input)
 {
-  ImkError why, error;
+  ImkError error;
   ImkStatus status;
 
   if (!self->is_open || self->active == IMK_BACKEND_CUDA || self->gave_up ||
@@ -565,11 +566,8 @@ gst_imaging_engine_follow (GstImagingEngine *self, GstBuffer *input)
     return TRUE;
   gst_imaging_engine_adopt_context (self, input);
   status = open_kernel (self, IMK_BACKEND_CUDA, &error);
-  if (is_device_failure (status)) {
-    why = error;
-    status = gst_imaging_engine_fall_back (self, &error);
-    gst_imaging_engine_post_fall_back (self, &why, FALSE);
-  }
+  if (is_device_failure (status))
+    status = go_on_without_device (self, &error);
   reconfigure (self);
   if (status != IMK_OK)
     gst_imaging_engine_post_error (self, status, &error);
@@ -602,7 +600,6 @@ gst_imaging_engine_stats (GstImagingEngine *self)
 void
 gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
 {
-  self->frame_number++;
   /* what fails next has another cause */
   g_atomic_int_set (&self->has_posted, FALSE);
   gst_imaging_stats_add_frame (
@@ -612,14 +609,7 @@ gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
 void
 gst_imaging_engine_count_lost (GstImagingEngine *self)
 {
-  self->frame_number++;
   gst_imaging_stats_add_lost (self->stats);
-}
-
-guint64
-gst_imaging_engine_frame_number (GstImagingEngine *self)
-{
-  return self->frame_number;
 }
 
 /* --- start and stop ------------------------------------------------------ */
@@ -632,7 +622,6 @@ gst_imaging_engine_start (GstImagingEngine *self)
 
   self->element_name = gst_imaging_origin_element (self->element);
   gst_imaging_stats_reset (self->stats);
-  self->frame_number = 0;
   self->gave_up = FALSE;
   self->ahead = IMK_OK;
   g_atomic_int_set (&self->has_posted, FALSE);

@@ -73,15 +73,6 @@ GstImagingEngine *gst_imaging_engine_new (
 GST_IMAGING_API
 void gst_imaging_engine_free (GstImagingEngine *self);
 
-/**
- * gst_imaging_engine_use_settings: (skip)
- * @settings: (transfer none): those of the element; see
- *   gst_imaging_settings_new(), which calls this
- */
-GST_IMAGING_API
-void gst_imaging_engine_use_settings (
-    GstImagingEngine *self, GstImagingSettings *settings);
-
 /* --- properties ---------------------------------------------------------- */
 
 /**
@@ -469,13 +460,6 @@ void gst_imaging_engine_count_frame (
  */
 GST_IMAGING_API
 void gst_imaging_engine_count_lost (GstImagingEngine *self);
-
-/**
- * gst_imaging_engine_frame_number: (skip)
- * Returns: how many frames have been counted since start
- */
-GST_IMAGING_API
-guint64 gst_imaging_engine_frame_number (GstImagingEngine *self);
 
 /* --- failures ------------------------------------------------------------- */
 

@@ -138,7 +138,7 @@ gst_imaging_engine_open_ahead (GstImagingEngine *self)
 void
 gst_imaging_engine_prefer_primary (GstImagingEngine *self)
 {
-  GstImagingContext *primary;
+  g_autoptr (GstImagingContext) primary = NULL;
   gboolean is_offered;
   gint device_id;
 
@@ -151,7 +151,6 @@ gst_imaging_engine_prefer_primary (GstImagingEngine *self)
   primary = is_offered ? NULL : gst_imaging_context_get (device_id, NULL);
   if (primary && primary != self->context)
     gst_imaging_engine_close_device (self); /* the next one is found anew */
-  g_clear_object (&primary);
 }
 
 void
@@ -168,7 +167,7 @@ void
 gst_imaging_engine_set_context (GstImagingEngine *self, GstContext *message)
 {
 #ifdef HAVE_GST_CUDA
-  GstImagingContext *offered;
+  g_autoptr (GstImagingContext) offered = NULL;
   gint device_id;
 
   GST_OBJECT_LOCK (self->element);
@@ -179,7 +178,6 @@ gst_imaging_engine_set_context (GstImagingEngine *self, GstContext *message)
     GST_OBJECT_LOCK (self->element);
     g_set_object (&self->offered, offered);
     GST_OBJECT_UNLOCK (self->element);
-    g_object_unref (offered);
   }
 #endif
 }
@@ -187,20 +185,19 @@ gst_imaging_engine_set_context (GstImagingEngine *self, GstContext *message)
 gboolean
 gst_imaging_engine_query (GstImagingEngine *self, GstQuery *query)
 {
-  gboolean answered = FALSE;
 #ifdef HAVE_GST_CUDA
-  GstImagingContext *context;
+  g_autoptr (GstImagingContext) context = NULL;
 
   if (GST_QUERY_TYPE (query) != GST_QUERY_CONTEXT)
     return FALSE;
   GST_OBJECT_LOCK (self->element);
   context = self->context ? g_object_ref (self->context) : NULL;
   GST_OBJECT_UNLOCK (self->element);
-  if (context)
-    answered = gst_imaging_cuda_answer_context (self->element, context, query);
-  g_clear_object (&context);
+  return context &&
+         gst_imaging_cuda_answer_context (self->element, context, query);
+#else
+  return FALSE;
 #endif
-  return answered;
 }
 
 /* Whether cuda-devices counts. Without CUDA auto takes the CPU, and the start
@@ -305,8 +302,9 @@ gst_imaging_engine_use_slabs (GstImagingEngine *self, gsize size)
 static GstBufferPool *
 get_import_pool (GstImagingEngine *self)
 {
-  GstAllocator *allocator;
-  GstCaps *caps; /* of the carrier, where frames are no video */
+  g_autoptr (GstAllocator) allocator = NULL;
+  g_autoptr (GstCaps) caps =
+      NULL; /* of the carrier, where frames are no video */
 
   if (self->import_pool)
     return self->import_pool;
@@ -318,8 +316,6 @@ get_import_pool (GstImagingEngine *self)
   caps = gst_video_info_to_caps (&self->format.info);
   self->import_pool =
       gst_imaging_video_pool_new (allocator, caps, &self->format.info, FALSE);
-  gst_caps_unref (caps);
-  gst_object_unref (allocator);
   if (self->import_pool)
     gst_buffer_pool_set_active (self->import_pool, TRUE);
   return self->import_pool;

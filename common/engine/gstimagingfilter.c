@@ -4,6 +4,7 @@
 #include "gstimaging-private.h"
 #include "gstimagingallocation.h"
 #include "gstimagingcaps.h"
+#include "gstimagingengine-private.h"
 #include "gstimagingnumbering.h"
 #include "gstimagingresultspad.h"
 #include "gstimagingsettings.h"
@@ -183,94 +184,44 @@ static const GstImagingEngineFuncs engine_funcs = {
 
 /* --- one frame ---------------------------------------------------------- */
 
+typedef struct {
+  GstImagingFilter *self;
+  GstBuffer *out;       /* (nullable): of a class that makes frames */
+  GstBuffer *annotated; /* the one that leaves the element */
+} Work;
+
 /* Runs the kernel between map and unmap of both frames. */
 static ImkStatus
-process_mapped (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
-    GstBuffer *annotated, GstImagingReach reach, ImkError *error)
+process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
+    ImkError *error)
 {
-  GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
-  GstImagingEngine *engine = engine_of (self);
+  const Work *w = data;
+  GstImagingEngine *engine = engine_of (w->self);
   const GstVideoInfo *info = gst_imaging_engine_info (engine);
   GstImagingFrame in_frame, out_frame;
   gboolean done = reach == GST_IMAGING_REACH_HOST;
-  ImkStatus status = gst_imaging_engine_map (
-      engine, in, info, GST_MAP_READ, reach, &in_frame, error);
+  ImkStatus status;
 
+  if (again && w->out) { /* it was meant for the device */
+    gst_buffer_remove_all_memory (w->out);
+    gst_buffer_append_memory (
+        w->out, gst_allocator_alloc (NULL, info->size, NULL));
+  }
+  status = gst_imaging_engine_map (
+      engine, in, info, GST_MAP_READ, reach, &in_frame, error);
   if (status != IMK_OK)
     return status;
-  if (out)
+  if (w->out)
     status = gst_imaging_engine_map (
-        engine, out, info, GST_MAP_WRITE, reach, &out_frame, error);
+        engine, w->out, info, GST_MAP_WRITE, reach, &out_frame, error);
   if (status == IMK_OK) {
     gst_imaging_engine_note_memory (engine, in_frame.memory_name);
-    status = klass->process (
-        self, &in_frame, out ? &out_frame : NULL, annotated, &done, error);
-    if (out)
+    status = GST_IMAGING_FILTER_GET_CLASS (w->self)->process (w->self,
+        &in_frame, w->out ? &out_frame : NULL, w->annotated, &done, error);
+    if (w->out)
       status = gst_imaging_frame_end (&out_frame, done, status, error);
   }
   return gst_imaging_frame_end (&in_frame, done, status, error);
-}
-
-static ImkStatus
-process_on_device (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
-    GstBuffer *annotated, ImkError *error)
-{
-  GstImagingReach reach = GST_IMAGING_FILTER_GET_CLASS (self)->device_reach;
-  GstImagingEngine *engine = engine_of (self);
-  GstImagingContext *context = gst_imaging_engine_context (engine);
-  ImkStatus status = gst_imaging_context_push (context, error);
-  GstBuffer *source;
-
-  if (status != IMK_OK)
-    return status;
-  source = gst_imaging_engine_reachable (engine, in, reach, error);
-  if (source) {
-    status = process_mapped (self, source, out, annotated, reach, error);
-    if (source != in)
-      gst_buffer_unref (source);
-  } else {
-    status = error->code;
-  }
-  gst_imaging_context_pop (context);
-  return status;
-}
-
-static ImkStatus
-process (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
-    GstBuffer *annotated, ImkError *error)
-{
-  GstImagingEngine *engine = engine_of (self);
-  ImkStatus status = gst_imaging_engine_ensure_open (engine, error);
-
-  if (status != IMK_OK)
-    return status;
-  return gst_imaging_engine_is_on_cuda (engine)
-             ? process_on_device (self, in, out, annotated, error)
-             : process_mapped (
-                   self, in, out, annotated, GST_IMAGING_REACH_HOST, error);
-}
-
-/* @out was meant for the device; the CPU needs memory that does not. */
-static void
-replace_memory (GstBuffer *out, gsize size)
-{
-  gst_buffer_remove_all_memory (out);
-  gst_buffer_append_memory (out, gst_allocator_alloc (NULL, size, NULL));
-}
-
-/* On the CPU now, with what the failed device has left. */
-static ImkStatus
-process_again (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
-    GstBuffer *annotated, ImkError *error)
-{
-  GstImagingEngine *engine = engine_of (self);
-  ImkStatus status = gst_imaging_engine_fall_back (engine, error);
-
-  if (status != IMK_OK)
-    return status;
-  if (out)
-    replace_memory (out, gst_imaging_engine_info (engine)->size);
-  return process (self, in, out, annotated, error);
 }
 
 static GstFlowReturn
@@ -284,39 +235,29 @@ count_frame (GstImagingFilter *self)
   return priv->results_flow < GST_FLOW_EOS ? priv->results_flow : GST_FLOW_OK;
 }
 
+/* @out: (nullable): of a class that makes frames */
 static GstFlowReturn
-run (
-    GstImagingFilter *self, GstBuffer *in, GstBuffer *out, GstBuffer *annotated)
+run (GstImagingFilter *self, GstBuffer *in, GstBuffer *out)
 {
   GstImagingEngine *engine = engine_of (self);
-  ImkError why, error;
-  ImkStatus status = process (self, in, out, annotated, &error);
+  Work w = {self, out, out ? out : in};
+  GstFlowReturn flow = gst_imaging_engine_process (engine, in,
+      GST_IMAGING_FILTER_GET_CLASS (self)->device_reach, process, &w);
 
-  if (gst_imaging_engine_can_fall_back (engine, status)) {
-    why = error;
-    status = process_again (self, in, out, annotated, &error);
-    gst_imaging_engine_post_fall_back (
-        engine, &why, gst_imaging_engine_is_lost (engine, in, status));
-  }
-  if (status == IMK_OK) {
-    if (out)
-      gst_imaging_engine_sign (engine, out);
-    return count_frame (self);
-  }
-  if (gst_imaging_engine_is_lost (engine, in, status)) {
-    GST_WARNING_OBJECT (self, "a frame is lost: %s", error.message);
-    gst_imaging_engine_count_lost (engine);
+  if (flow == GST_FLOW_CUSTOM_SUCCESS)
     return GST_BASE_TRANSFORM_FLOW_DROPPED;
-  }
-  gst_imaging_engine_post_error (engine, status, &error);
-  return GST_FLOW_ERROR;
+  if (flow != GST_FLOW_OK)
+    return flow;
+  if (out)
+    gst_imaging_engine_sign (engine, out);
+  return count_frame (self);
 }
 
 static GstFlowReturn
 gst_imaging_filter_transform (
     GstBaseTransform *trans, GstBuffer *in, GstBuffer *out)
 {
-  return run (GST_IMAGING_FILTER (trans), in, out, out);
+  return run (GST_IMAGING_FILTER (trans), in, out);
 }
 
 static GstFlowReturn
@@ -326,7 +267,7 @@ gst_imaging_filter_transform_ip (GstBaseTransform *trans, GstBuffer *buffer)
 
   /* Passthrough of an element that makes new frames comes here as well. */
   return GST_IMAGING_FILTER_GET_CLASS (self)->measures
-             ? run (self, buffer, NULL, buffer)
+             ? run (self, buffer, NULL)
              : count_frame (self);
 }
 
@@ -536,11 +477,9 @@ get_results (GstImagingFilter *self)
 gboolean
 gst_imaging_filter_wants_values (GstImagingFilter *self)
 {
-  GstImagingResultsPad *results = get_results (self);
-  gboolean wants = results && gst_imaging_results_pad_wants_values (results);
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
 
-  g_clear_object (&results);
-  return wants;
+  return results && gst_imaging_results_pad_wants_values (results);
 }
 
 void
@@ -549,7 +488,8 @@ gst_imaging_filter_publish (
 {
   Private *priv = private_of (self);
   const GstVideoInfo *info = gst_imaging_engine_info (priv->engine);
-  GstImagingResultsPad *results = get_results (self), *current;
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
+  g_autoptr (GstImagingResultsPad) current = NULL;
   GstImagingResult numbered = *result;
   GstFlowReturn flow;
 
@@ -565,8 +505,6 @@ gst_imaging_filter_publish (
   /* a pad that was released meanwhile is flushing; that stops nobody else */
   current = get_results (self);
   priv->results_flow = current == results ? flow : GST_FLOW_NOT_LINKED;
-  g_clear_object (&current);
-  gst_object_unref (results);
 }
 
 /* The flow for upstream: OK as long as one of the two wants more, and the error
@@ -628,23 +566,20 @@ reset_kernel (GstImagingFilter *self)
 {
   GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
   GstImagingEngine *engine = engine_of (self);
-  GstImagingContext *context = gst_imaging_engine_context (engine);
+  GstImagingContext *context = gst_imaging_engine_kernel_context (engine);
 
-  if (!gst_imaging_engine_is_open (engine) || !klass->reset)
+  if (!gst_imaging_engine_is_open (engine) || !klass->reset ||
+      gst_imaging_context_push (context, NULL) != IMK_OK)
     return;
-  if (!gst_imaging_engine_is_on_cuda (engine)) {
-    klass->reset (self, NULL);
-  } else if (gst_imaging_context_push (context, NULL) == IMK_OK) {
-    klass->reset (self, gst_imaging_engine_stream (engine));
-    gst_imaging_context_pop (context);
-  }
+  klass->reset (self, context ? gst_imaging_engine_stream (engine) : NULL);
+  gst_imaging_context_pop (context);
 }
 
 static gboolean
 gst_imaging_filter_sink_event (GstBaseTransform *trans, GstEvent *event)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  GstImagingResultsPad *results = get_results (self);
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
 
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_GAP:
@@ -663,7 +598,6 @@ gst_imaging_filter_sink_event (GstBaseTransform *trans, GstEvent *event)
   default:
     break;
   }
-  g_clear_object (&results);
   gst_imaging_src_pads_event (private_of (self)->results, event);
   return GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
       ->sink_event (trans, event);
@@ -744,12 +678,11 @@ static gboolean
 gst_imaging_filter_stop (GstBaseTransform *trans)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  GstImagingResultsPad *results = get_results (self);
+  g_autoptr (GstImagingResultsPad) results = get_results (self);
 
   gst_imaging_engine_stop (engine_of (self));
   if (results)
     gst_imaging_results_pad_reset (results);
-  g_clear_object (&results);
   gst_imaging_src_pads_reset (private_of (self)->results);
   return TRUE;
 }

@@ -58,18 +58,14 @@ make_stream_id (GstPad *pad)
   g_autoptr (GstElement) element = gst_pad_get_parent_element (pad);
   const gchar *name = GST_PAD_NAME (pad);
   g_autofree gchar *upstream = NULL;
-  GstPad *first = NULL;
+  g_autoptr (GstPad) first = NULL;
 
   if (!element)
     return NULL;
-  GST_OBJECT_LOCK (element);
-  if (element->numsinkpads > 1)
-    first = gst_object_ref (element->sinkpads->data);
-  GST_OBJECT_UNLOCK (element);
+  first = gst_imaging_stream_first_sink (element, 2);
   if (!first)
     return gst_pad_create_stream_id (pad, element, name);
   upstream = gst_pad_get_stream_id (first);
-  gst_object_unref (first);
   return g_strdup_printf (
       "%s/%s", upstream ? upstream : GST_OBJECT_NAME (element), name);
 }
@@ -142,27 +138,19 @@ gst_imaging_src_pad_begin (GstImagingSrcPad *self)
     send_segment (self);
 }
 
-static gboolean
-has_sent (GstImagingSrcPad *self, GstEventType type)
-{
-  g_autoptr (GstEvent) event =
-      gst_pad_get_sticky_event (GST_PAD (self), type, 0);
-
-  return event != NULL;
-}
-
 /* A flush also drops events that wait in a thread of a subclass. */
 static void
 end_flush (GstImagingSrcPad *self, GstEvent *event)
 {
   Private *priv = private_of (self);
+  GstPad *pad = GST_PAD (self);
 
   priv->segment_sent = FALSE;
   gst_clear_event (&priv->segment);
   send_event (self, gst_event_ref (event));
-  if (!has_sent (self, GST_EVENT_STREAM_START))
+  if (!gst_imaging_stream_has_sent (pad, GST_EVENT_STREAM_START))
     priv->started = FALSE;
-  if (!has_sent (self, GST_EVENT_CAPS))
+  if (!gst_imaging_stream_has_sent (pad, GST_EVENT_CAPS))
     gst_clear_caps (&priv->caps);
 }
 
@@ -326,8 +314,8 @@ static GstBufferPool *
 get_pool (Private *priv, GstImagingEngine *engine, const GstVideoInfo *carrier)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
-  GstAllocator *allocator;
-  GstCaps *caps;
+  g_autoptr (GstAllocator) allocator = NULL;
+  g_autoptr (GstCaps) caps = NULL;
   guint size;
 
   if (priv->pool && priv->pool_on_cuda == on_cuda &&
@@ -344,8 +332,6 @@ get_pool (Private *priv, GstImagingEngine *engine, const GstVideoInfo *carrier)
   priv->pool_on_cuda = on_cuda;
   if (priv->pool && !gst_buffer_pool_set_active (priv->pool, TRUE))
     gst_clear_object (&priv->pool);
-  gst_clear_object (&allocator);
-  gst_caps_unref (caps);
   return priv->pool;
 }
 

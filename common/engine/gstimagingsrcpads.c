@@ -77,12 +77,7 @@ gst_imaging_src_pads_get (GstImagingSrcPads *self, guint index)
 gboolean
 gst_imaging_src_pads_has (GstImagingSrcPads *self, guint index)
 {
-  gboolean has;
-
-  GST_OBJECT_LOCK (self->element);
-  has = self->pads[index] != NULL;
-  GST_OBJECT_UNLOCK (self->element);
-  return has;
+  return g_atomic_pointer_get (&self->pads[index]) != NULL;
 }
 
 static GstPad *
@@ -259,11 +254,10 @@ static void
 call_all (GstImagingSrcPads *self, PadFunction function, GstEvent *event)
 {
   for (guint i = 0; i < self->n; i++) {
-    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self, i);
+    g_autoptr (GstImagingSrcPad) pad = gst_imaging_src_pads_get (self, i);
 
     if (pad)
       function (pad, event);
-    g_clear_object (&pad);
   }
 }
 

@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingstream.h"
 
+GstPad *
+gst_imaging_stream_first_sink (GstElement *element, guint least)
+{
+  GstPad *first = NULL;
+
+  GST_OBJECT_LOCK (element);
+  if (element->numsinkpads >= least)
+    first = gst_object_ref (element->sinkpads->data);
+  GST_OBJECT_UNLOCK (element);
+  return first;
+}
+
+gboolean
+gst_imaging_stream_has_sent (GstPad *pad, GstEventType type)
+{
+  g_autoptr (GstEvent) event = gst_pad_get_sticky_event (pad, type, 0);
+
+  return event != NULL;
+}
+
 GstClockTime
 gst_imaging_stream_time (const GstSegment *segment, GstBuffer *buffer)
 {

@@ -10,15 +10,12 @@
 static gboolean
 offers_our_memory (GstQuery *query)
 {
-  GstAllocator *allocator = NULL;
-  gboolean ours;
+  g_autoptr (GstAllocator) allocator = NULL;
 
   if (gst_query_get_n_allocation_params (query) == 0)
     return FALSE;
   gst_query_parse_nth_allocation_param (query, 0, &allocator, NULL);
-  ours = allocator && GST_IS_IMAGING_ALLOCATOR (allocator);
-  gst_clear_object (&allocator);
-  return ours;
+  return allocator && GST_IS_IMAGING_ALLOCATOR (allocator);
 }
 
 /* What is no video has buffers of a size that upstream alone knows: it makes
@@ -27,8 +24,8 @@ static void
 offer_pinned_pool (
     GstImagingEngine *engine, GstImagingContext *context, GstQuery *query)
 {
-  GstAllocator *allocator;
-  GstBufferPool *pool = NULL;
+  g_autoptr (GstAllocator) allocator = NULL;
+  g_autoptr (GstBufferPool) pool = NULL;
   GstVideoInfo info;
   gboolean is_video;
   GstCaps *caps;
@@ -57,18 +54,16 @@ offer_pinned_pool (
     else
       gst_query_add_allocation_param (query, allocator, NULL);
   }
-  gst_clear_object (&pool);
-  gst_object_unref (allocator);
 }
 
 void
 gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query)
 {
-  GstImagingContext *context = gst_imaging_engine_ref_context (engine);
+  g_autoptr (GstImagingContext) context =
+      gst_imaging_engine_ref_context (engine);
 
   if (context && !offers_our_memory (query))
     offer_pinned_pool (engine, context, query);
-  g_clear_object (&context);
 }
 
 /* --- downstream ---------------------------------------------------------- */
@@ -119,14 +114,13 @@ answer (
 void
 gst_imaging_allocation_decide_plain (GstImagingEngine *engine, GstQuery *query)
 {
-  GstAllocator *allocator =
+  g_autoptr (GstAllocator) allocator =
       gst_imaging_engine_is_on_cuda (engine)
           ? gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE)
           : NULL;
 
   answer (
       query, allocator, NULL, (guint) gst_imaging_engine_info (engine)->size);
-  gst_clear_object (&allocator);
 }
 
 gboolean
@@ -142,8 +136,8 @@ gst_imaging_allocation_decide_mode (
 {
   gboolean with_meta =
       gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
-  GstAllocator *allocator;
-  GstBufferPool *pool;
+  g_autoptr (GstAllocator) allocator = NULL;
+  g_autoptr (GstBufferPool) pool = NULL;
   GstVideoInfo info;
   GstCaps *caps;
   guint size;
@@ -153,10 +147,7 @@ gst_imaging_allocation_decide_mode (
     return FALSE;
   pool = gst_imaging_allocation_pool_new (
       engine, caps, &info, with_meta, mode, &allocator, &size);
-  if (!pool)
-    return FALSE;
-  answer (query, allocator, pool, size);
-  gst_object_unref (pool);
-  gst_clear_object (&allocator);
-  return TRUE;
+  if (pool)
+    answer (query, allocator, pool, size);
+  return pool != NULL;
 }

@@ -166,13 +166,14 @@ gst_imaging_context_list_ids (
 ImkStatus
 gst_imaging_context_push (GstImagingContext *self, ImkError *error)
 {
-  return self->device->push (self->handle, error);
+  return self ? self->device->push (self->handle, error) : IMK_OK;
 }
 
 void
 gst_imaging_context_pop (GstImagingContext *self)
 {
-  self->device->pop ();
+  if (self)
+    self->device->pop ();
 }
 
 const ImkDevice *

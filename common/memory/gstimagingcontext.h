@@ -53,7 +53,7 @@ GArray *gst_imaging_context_list_ids (
 
 /**
  * gst_imaging_context_push: (skip)
- * @self: a context
+ * @self: (nullable): a context; %NULL on the CPU, where none is needed
  *
  * Makes @self current for the calling thread, until the matching
  * gst_imaging_context_pop(). Around every call of a kernel or of the device
@@ -64,7 +64,7 @@ ImkStatus gst_imaging_context_push (GstImagingContext *self, ImkError *error);
 
 /**
  * gst_imaging_context_pop: (skip)
- * @self: the context that was pushed last
+ * @self: (nullable): the context that was pushed last
  */
 GST_IMAGING_API
 void gst_imaging_context_pop (GstImagingContext *self);

@@ -11,6 +11,7 @@
 #include <gst/cuda/gstcudautils.h>
 
 #include "gstimaging-private.h"
+#include "gstimagingpool.h"
 
 /* --- contexts ---------------------------------------------------------- */
 
@@ -77,7 +78,7 @@ GstImagingContext *
 gst_imaging_cuda_find_context (
     GstElement *element, gint device_id, ImkError *error)
 {
-  GstQuery *query = gst_query_new_context (GST_CUDA_CONTEXT_TYPE);
+  g_autoptr (GstQuery) query = gst_query_new_context (GST_CUDA_CONTEXT_TYPE);
   GstImagingContext *found = NULL;
   GstContext *message = NULL;
 
@@ -86,7 +87,6 @@ gst_imaging_cuda_find_context (
     gst_query_parse_context (query, &message);
   if (message)
     found = gst_imaging_cuda_take_context (element, device_id, message);
-  gst_query_unref (query);
   /* The application may answer in gst_element_set_context (). */
   if (!found)
     gst_element_post_message (
@@ -134,12 +134,7 @@ cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
                          GST_VIDEO_FRAME_MAP_FLAG_NO_REF)))
     return imk_error_set (error, IMK_ERROR_DEVICE,
         "A CUDAMemory buffer could not be mapped for the device.");
-  for (guint i = 0; i < frame->n_planes; i++) {
-    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
-    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
-    frame->planes[i].location = IMK_LOCATION_DEVICE;
-  }
-  frame->memory_name = "CUDAMemory";
+  gst_imaging_frame_take_planes (frame, IMK_LOCATION_DEVICE, "CUDAMemory");
   return IMK_OK;
 }
 
@@ -233,14 +228,10 @@ gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
     return NULL;
   /* GStreamer's CUDA elements do it, and there may be none */
   gst_cuda_memory_init_once ();
-  pool = gst_cuda_buffer_pool_new (cuda);
-  config = gst_buffer_pool_get_config (pool);
-  gst_buffer_pool_config_set_params (config, caps, info->size, 0, 0);
-  gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (!gst_buffer_pool_set_config (pool, config)) {
-    gst_object_unref (pool);
+  pool = gst_imaging_pool_configure (gst_cuda_buffer_pool_new (cuda), NULL,
+      caps, info->size, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (!pool)
     return NULL;
-  }
   /* The pool rounds pitches up, and with them the size. */
   config = gst_buffer_pool_get_config (pool);
   gst_buffer_pool_config_get_params (config, NULL, size, NULL, NULL);

@@ -89,8 +89,8 @@ set_plane (Layout *self, GstBuffer *buffer, const GstVideoInfo *info,
 {
   const GstVideoFormatInfo *f = info->finfo;
   const GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
-  guint c = 0;
-  gint sample, stride, channels;
+  ImkImage image;
+  gint sample, stride;
 
   if (plane >= GST_VIDEO_INFO_N_PLANES (info))
     return imk_error_set (error, IMK_ERROR_IMAGE,
@@ -103,10 +103,8 @@ set_plane (Layout *self, GstBuffer *buffer, const GstVideoInfo *info,
         f->name);
   if (gst_imaging_frame_check_size (buffer, info, error) != IMK_OK)
     return IMK_ERROR_IMAGE;
-  while (f->plane[c] != plane)
-    c++;
-  sample = f->depth[c] > 8 ? 2 : 1;
-  channels = f->pixel_stride[c] / sample;
+  image = gst_imaging_frame_describe_plane (info, plane);
+  sample = (gint) imk_type_size (image.type);
   stride = meta ? meta->stride[plane] : info->stride[plane];
   if (stride % sample)
     return imk_error_set (error, IMK_ERROR_IMAGE,
@@ -114,42 +112,34 @@ set_plane (Layout *self, GstBuffer *buffer, const GstVideoInfo *info,
         sample);
   self->offset = meta ? meta->offset[plane] : info->offset[plane];
   self->type = (Type){GST_IMAGING_DL_UINT, (guint8) (8 * sample)};
-  self->n_dims = channels > 1 ? 3 : 2;
-  self->shape[0] = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (f, c, info->height);
-  self->shape[1] = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH (f, c, info->width);
-  self->shape[2] = channels;
+  self->n_dims = image.channels > 1 ? 3 : 2;
+  self->shape[0] = image.height;
+  self->shape[1] = image.width;
+  self->shape[2] = image.channels;
   self->strides[0] = stride / sample;
-  self->strides[1] = channels;
+  self->strides[1] = image.channels;
   self->strides[2] = 1;
-  self->size = (gsize) (self->shape[0] - 1) * (gsize) stride +
-               (gsize) (self->shape[1] * channels * sample);
+  self->size =
+      (image.height - 1) * (gsize) stride + imk_image_row_size (&image);
   return IMK_OK;
 }
 
 static gboolean
 find_type (const gchar *name, Type *type)
 {
-  static const struct {
-    const gchar *name;
-    Type type;
-  } types[] = {
-      {"uint8", {GST_IMAGING_DL_UINT, 8}},
-      {"int8", {GST_IMAGING_DL_INT, 8}},
-      {"uint16", {GST_IMAGING_DL_UINT, 16}},
-      {"int16", {GST_IMAGING_DL_INT, 16}},
-      {"uint32", {GST_IMAGING_DL_UINT, 32}},
-      {"int32", {GST_IMAGING_DL_INT, 32}},
-      {"uint64", {GST_IMAGING_DL_UINT, 64}},
-      {"int64", {GST_IMAGING_DL_INT, 64}},
-      {"float16", {GST_IMAGING_DL_FLOAT, 16}},
-      {"float32", {GST_IMAGING_DL_FLOAT, 32}},
-      {"float64", {GST_IMAGING_DL_FLOAT, 64}},
-  };
+  static const gchar *const kinds[] = {[GST_IMAGING_DL_INT] = "int",
+      [GST_IMAGING_DL_UINT] = "uint",
+      [GST_IMAGING_DL_FLOAT] = "float"};
 
-  for (guint i = 0; name && i < G_N_ELEMENTS (types); i++)
-    if (g_str_equal (name, types[i].name)) {
-      *type = types[i].type;
-      return TRUE;
+  for (guint8 code = 0; code < G_N_ELEMENTS (kinds); code++)
+    for (guint8 bits = code == GST_IMAGING_DL_FLOAT ? 16 : 8; bits <= 64;
+         bits *= 2) {
+      g_autofree gchar *known = g_strdup_printf ("%s%u", kinds[code], bits);
+
+      if (g_str_equal (name, known)) {
+        *type = (Type){code, bits};
+        return TRUE;
+      }
     }
   return FALSE;
 }

@@ -17,10 +17,13 @@ typedef struct _GstImagingMapper {
   ImkStatus (*unmap) (GstImagingFrame *frame, gboolean done, ImkError *error);
 } GstImagingMapper;
 
-/* Points the planes into one block at @base, laid out as the buffer's
- * GstVideoMeta says, or as @info does. */
-void gst_imaging_frame_set_planes (GstImagingFrame *frame,
-    const GstVideoInfo *info, gpointer base, ImkLocation location);
+/* Returns: size, channels and type of a plane, without its memory */
+ImkImage gst_imaging_frame_describe_plane (
+    const GstVideoInfo *info, guint plane);
+
+/* The planes of a GstVideoFrame that has been mapped. */
+void gst_imaging_frame_take_planes (
+    GstImagingFrame *frame, ImkLocation location, const gchar *memory_name);
 
 /* Whether @buffer holds all rows of a frame of @info, as it lies in it.
  * Returns: IMK_OK or IMK_ERROR_IMAGE */

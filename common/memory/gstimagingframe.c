@@ -20,8 +20,8 @@ component_of (const GstVideoFormatInfo *finfo, guint plane)
   return c;
 }
 
-static ImkImage
-describe_plane (const GstVideoInfo *info, guint plane)
+ImkImage
+gst_imaging_frame_describe_plane (const GstVideoInfo *info, guint plane)
 {
   const GstVideoFormatInfo *finfo = info->finfo;
   guint c = component_of (finfo, plane);
@@ -35,26 +35,11 @@ describe_plane (const GstVideoInfo *info, guint plane)
   };
 }
 
-void
-gst_imaging_frame_set_planes (GstImagingFrame *frame, const GstVideoInfo *info,
-    gpointer base, ImkLocation location)
-{
-  GstVideoMeta *meta = gst_buffer_get_video_meta (frame->buffer);
-
-  for (guint i = 0; i < frame->n_planes; i++) {
-    ImkImage *plane = &frame->planes[i];
-
-    plane->data = (guint8 *) base + (meta ? meta->offset[i] : info->offset[i]);
-    plane->stride = meta ? meta->stride[i] : info->stride[i];
-    plane->location = location;
-  }
-}
-
 /* Bytes from the first sample to behind the last. */
 static guint64
 plane_extent (const GstVideoInfo *info, guint plane, gint stride)
 {
-  ImkImage image = describe_plane (info, plane);
+  ImkImage image = gst_imaging_frame_describe_plane (info, plane);
 
   return (guint64) (image.height - 1) * stride + imk_image_row_size (&image);
 }
@@ -142,6 +127,18 @@ gst_imaging_frame_check_size (
   return IMK_OK;
 }
 
+void
+gst_imaging_frame_take_planes (
+    GstImagingFrame *frame, ImkLocation location, const gchar *memory_name)
+{
+  for (guint i = 0; i < frame->n_planes; i++) {
+    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
+    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
+    frame->planes[i].location = location;
+  }
+  frame->memory_name = memory_name;
+}
+
 /* --- host: anything that a CPU can map --------------------------------- */
 
 static gboolean
@@ -166,12 +163,7 @@ host_map (GstImagingFrame *frame, const GstVideoInfo *info,
         " bytes could not be mapped as a %dx%d %s frame.",
         gst_buffer_get_size (frame->buffer), info->width, info->height,
         info->finfo->name);
-  for (guint i = 0; i < frame->n_planes; i++) {
-    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
-    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
-    frame->planes[i].location = IMK_LOCATION_HOST;
-  }
-  frame->memory_name = "system";
+  gst_imaging_frame_take_planes (frame, IMK_LOCATION_HOST, "system");
   return IMK_OK;
 }
 
@@ -197,6 +189,23 @@ imaging_can_map (
          gst_imaging_memory_context (memory) == context;
 }
 
+/* Points the planes into one block at @base, laid out as the buffer's
+ * GstVideoMeta says, or as @info does. */
+static void
+set_planes (GstImagingFrame *frame, const GstVideoInfo *info, gpointer base,
+    ImkLocation location)
+{
+  GstVideoMeta *meta = gst_buffer_get_video_meta (frame->buffer);
+
+  for (guint i = 0; i < frame->n_planes; i++) {
+    ImkImage *plane = &frame->planes[i];
+
+    plane->data = (guint8 *) base + (meta ? meta->offset[i] : info->offset[i]);
+    plane->stride = meta ? meta->stride[i] : info->stride[i];
+    plane->location = location;
+  }
+}
+
 static ImkStatus
 imaging_map (GstImagingFrame *frame, const GstVideoInfo *info,
     GstImagingReach reach, GstImagingStats *stats, ImkError *error)
@@ -212,7 +221,7 @@ imaging_map (GstImagingFrame *frame, const GstVideoInfo *info,
         error);
   if (status != IMK_OK)
     return status;
-  gst_imaging_frame_set_planes (frame, info, base, location);
+  set_planes (frame, info, base, location);
   frame->memory_name = location == IMK_LOCATION_DEVICE ? "device" : "pinned";
   return IMK_OK;
 }
@@ -273,7 +282,7 @@ gst_imaging_frame_map (GstBuffer *buffer, const GstVideoInfo *info,
   frame->stream = reach == GST_IMAGING_REACH_HOST ? NULL : stream;
   frame->n_planes = GST_VIDEO_INFO_N_PLANES (info);
   for (guint i = 0; i < frame->n_planes; i++)
-    frame->planes[i] = describe_plane (info, i);
+    frame->planes[i] = gst_imaging_frame_describe_plane (info, i);
   return frame->mapper->map (frame, info, reach, stats, error);
 }
 
@@ -330,18 +339,9 @@ gst_imaging_video_pool_new (GstAllocator *allocator, GstCaps *caps,
   gboolean in_order =
       allocator && GST_IS_IMAGING_ALLOCATOR (allocator) &&
       gst_imaging_allocator_has_slabs (GST_IMAGING_ALLOCATOR (allocator));
-  GstBufferPool *pool =
-      in_order ? gst_imaging_pool_new () : gst_video_buffer_pool_new ();
-  GstStructure *config = gst_buffer_pool_get_config (pool);
-  GstAllocationParams params;
 
-  gst_allocation_params_init (&params);
-  gst_buffer_pool_config_set_params (config, caps, info->size, 0, 0);
-  gst_buffer_pool_config_set_allocator (config, allocator, &params);
-  if (with_meta)
-    gst_buffer_pool_config_add_option (
-        config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (!gst_buffer_pool_set_config (pool, config))
-    gst_clear_object (&pool);
-  return pool;
+  return gst_imaging_pool_configure (
+      in_order ? gst_imaging_pool_new () : gst_video_buffer_pool_new (),
+      allocator, caps, info->size,
+      with_meta ? GST_BUFFER_POOL_OPTION_VIDEO_META : NULL);
 }

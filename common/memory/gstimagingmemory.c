@@ -56,12 +56,6 @@ gst_imaging_memory_release (GstMemory *memory, gpointer stream,
   return status;
 }
 
-gpointer
-gst_imaging_memory_writer (GstMemory *memory)
-{
-  return gst_imaging_storage_writer (gst_imaging_memory_storage (memory));
-}
-
 static GstMemory *
 memory_new (GstAllocator *allocator, GstImagingStorage *storage,
     GstMemory *parent, GstMemoryFlags flags, gsize maxsize, gsize align,
@@ -232,7 +226,8 @@ gst_imaging_memory_are_neighbours (GstMemory *first, GstMemory *second)
                     *b = gst_imaging_memory_storage (second);
 
   return a->slab && a->slab == b->slab && first->offset == second->offset &&
-         gst_imaging_slab_are_neighbours (a->slab, a->host, b->host);
+         (guint8 *) b->host ==
+             (guint8 *) a->host + gst_imaging_memory_pitch (a->size);
 }
 
 /* --- GstAllocator ------------------------------------------------------ */

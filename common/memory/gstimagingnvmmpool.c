@@ -5,6 +5,7 @@
 #ifdef HAVE_NVMM
 
 #include "gstimaging-private.h"
+#include "gstimagingpool.h"
 
 #define MEMORY_TYPE "GstImagingNvmmMemory"
 
@@ -168,22 +169,15 @@ gst_imaging_nvmm_pool_new (GstImagingContext *context, GstCaps *caps,
     const GstVideoInfo *info, GstAllocator **allocator, guint *size)
 {
   GstBufferPool *pool;
-  GstStructure *config;
-  GstAllocationParams params;
 
   if (color_format (GST_VIDEO_INFO_FORMAT (info)) == NVBUF_COLOR_FORMAT_INVALID)
     return NULL;
-  pool = gst_buffer_pool_new ();
   *allocator = allocator_new (context, info);
   *size = sizeof (NvBufSurface);
-  config = gst_buffer_pool_get_config (pool);
-  gst_allocation_params_init (&params);
-  gst_buffer_pool_config_set_params (config, caps, *size, 0, 0);
-  gst_buffer_pool_config_set_allocator (config, *allocator, &params);
-  if (!gst_buffer_pool_set_config (pool, config)) {
+  pool = gst_imaging_pool_configure (
+      gst_buffer_pool_new (), *allocator, caps, *size, NULL);
+  if (!pool)
     gst_clear_object (allocator);
-    gst_clear_object (&pool);
-  }
   return pool;
 }
 

@@ -2,6 +2,7 @@
 #include "gstimagingpeer.h"
 
 #include "gstimaging-private.h"
+#include "gstimagingpool.h"
 #include "gstimagingstorage.h"
 
 gboolean
@@ -45,8 +46,6 @@ open_pool (GstImagingPeer *self, GstMemory *memory, GstImagingContext *context,
   GstImagingContext *from = gst_imaging_memory_context (memory);
   gsize size = memory->size;
   GstAllocator *allocator;
-  GstStructure *config;
-  GstAllocationParams params;
   ImkStatus status;
 
   if (self->from == from && self->size == size)
@@ -55,17 +54,13 @@ open_pool (GstImagingPeer *self, GstMemory *memory, GstImagingContext *context,
   status = open_way (from, context, error);
   if (status != IMK_OK)
     return status;
-  self->pool = gst_buffer_pool_new ();
   self->from = g_object_ref (from);
   self->size = size;
   allocator =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, stats);
-  gst_allocation_params_init (&params);
-  config = gst_buffer_pool_get_config (self->pool);
-  gst_buffer_pool_config_set_params (config, NULL, size, 0, 0);
-  gst_buffer_pool_config_set_allocator (config, allocator, &params);
+  self->pool = gst_imaging_pool_configure (
+      gst_buffer_pool_new (), allocator, NULL, size, NULL);
   gst_object_unref (allocator);
-  gst_buffer_pool_set_config (self->pool, config);
   gst_buffer_pool_set_active (self->pool, TRUE);
   return IMK_OK;
 }
@@ -98,7 +93,7 @@ gst_imaging_peer_import (GstImagingPeer *self, GstBuffer *buffer,
         gst_imaging_context_device_id (self->from));
     return NULL;
   }
-  status = gst_imaging_storage_copy_to_peer (
+  status = gst_imaging_storage_copy (
       gst_imaging_memory_storage (gst_buffer_peek_memory (copy, 0)),
       gst_imaging_memory_storage (memory), memory->offset, memory->size, error);
   if (status != IMK_OK) {

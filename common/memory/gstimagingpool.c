@@ -229,3 +229,19 @@ gst_imaging_pool_new (void)
 {
   return gst_object_ref_sink (g_object_new (GST_TYPE_IMAGING_POOL, NULL));
 }
+
+GstBufferPool *
+gst_imaging_pool_configure (GstBufferPool *pool, GstAllocator *allocator,
+    GstCaps *caps, gsize size, const gchar *option)
+{
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+
+  gst_buffer_pool_config_set_params (config, caps, (guint) size, 0, 0);
+  if (allocator)
+    gst_buffer_pool_config_set_allocator (config, allocator, NULL);
+  if (option)
+    gst_buffer_pool_config_add_option (config, option);
+  if (!gst_buffer_pool_set_config (pool, config))
+    gst_clear_object (&pool);
+  return pool;
+}

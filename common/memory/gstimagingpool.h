@@ -15,4 +15,11 @@ G_DECLARE_FINAL_TYPE (
 /* Returns: (transfer full): an inactive pool without configuration */
 GstBufferPool *gst_imaging_pool_new (void);
 
+/* Gives @pool (transfer full), of any kind, buffers of @size bytes, any number.
+ * @allocator, @caps, @option: (nullable)
+ * Returns: (transfer full) (nullable): @pool, inactive; NULL where it refuses
+ */
+GstBufferPool *gst_imaging_pool_configure (GstBufferPool *pool,
+    GstAllocator *allocator, GstCaps *caps, gsize size, const gchar *option);
+
 G_END_DECLS

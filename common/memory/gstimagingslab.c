@@ -64,10 +64,3 @@ gst_imaging_slab_take (GstImagingSlab **current, GstImagingContext *context,
   g_atomic_int_inc (&slab->ref_count);
   return slab;
 }
-
-gboolean
-gst_imaging_slab_are_neighbours (
-    const GstImagingSlab *self, gconstpointer first, gconstpointer second)
-{
-  return (const guint8 *) second == (const guint8 *) first + self->pitch;
-}

@@ -21,8 +21,4 @@ GstImagingSlab *gst_imaging_slab_take (GstImagingSlab **current,
 /* The last one with the context current. */
 void gst_imaging_slab_unref (GstImagingSlab *self);
 
-/* Returns: whether @second is the place behind @first */
-gboolean gst_imaging_slab_are_neighbours (
-    const GstImagingSlab *self, gconstpointer first, gconstpointer second);
-
 G_END_DECLS

@@ -290,8 +290,9 @@ newest_mark (Storage *s)
 }
 
 gpointer
-gst_imaging_storage_writer (Storage *s)
+gst_imaging_memory_writer (GstMemory *memory)
 {
+  Storage *s = gst_imaging_memory_storage (memory);
   const Mark *mark;
   gpointer stream;
 
@@ -341,6 +342,20 @@ gst_imaging_storage_map (Storage *s, gboolean write, ImkError *error)
 
 /* --- copies -------------------------------------------------------------- */
 
+/* Samples of @from that are on its device to the device of @to. */
+static ImkStatus
+copy_from_device (Storage *to, Storage *from, gsize offset, gsize size,
+    gpointer stream, ImkError *error)
+{
+  ImkStatus status =
+      wait_for_view (from, &from->on_device, FALSE, stream, error);
+
+  if (status == IMK_OK)
+    status = device_of (from)->copy (to->device, size,
+        (guint8 *) from->device + offset, size, size, 1, stream, error);
+  return status == IMK_OK ? record_reader (from, stream, error) : status;
+}
+
 static ImkStatus
 copy_on_device (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
@@ -349,14 +364,9 @@ copy_on_device (
   ImkStatus status = need_device (to, error);
 
   if (status == IMK_OK)
-    status = wait_for_view (from, &from->on_device, FALSE, stream, error);
-  if (status == IMK_OK)
-    status = device_of (from)->copy (to->device, size,
-        (guint8 *) from->device + offset, size, size, 1, stream, error);
+    status = copy_from_device (to, from, offset, size, stream, error);
   if (status == IMK_OK)
     status = mark_record (to, &to->on_device.written, stream, error);
-  if (status == IMK_OK)
-    status = record_reader (from, stream, error);
   to->on_host.valid = FALSE;
   to->on_device.valid = TRUE;
   return status;
@@ -378,22 +388,6 @@ copy_bytes (
   return status;
 }
 
-ImkStatus
-gst_imaging_storage_copy (
-    Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
-{
-  ImkStatus status;
-
-  g_mutex_lock (&from->lock);
-  status = gst_imaging_context_push (from->context, error);
-  if (status == IMK_OK) {
-    status = copy_bytes (to, from, offset, size, error);
-    gst_imaging_context_pop (from->context);
-  }
-  g_mutex_unlock (&from->lock);
-  return status;
-}
-
 /* Events belong to a device and its streams record them, but any stream can
  * wait for them: @sent (transfer full) is of @from's device. */
 static ImkStatus
@@ -405,14 +399,9 @@ send_to_peer (Storage *to, Storage *from, gsize offset, gsize size,
   ImkStatus status = device->event_new (sent, error);
 
   if (status == IMK_OK)
-    status = wait_for_view (from, &from->on_device, FALSE, stream, error);
-  if (status == IMK_OK)
     status = wait_for_view (to, &to->on_device, TRUE, stream, error);
   if (status == IMK_OK)
-    status = device->copy (to->device, size, (guint8 *) from->device + offset,
-        size, size, 1, stream, error);
-  if (status == IMK_OK)
-    status = record_reader (from, stream, error);
+    status = copy_from_device (to, from, offset, size, stream, error);
   if (status == IMK_OK)
     status = device->event_record (*sent, stream, error);
   return status;
@@ -435,20 +424,31 @@ receive_from_peer (Storage *to, gpointer sent, ImkError *error)
   return status;
 }
 
-ImkStatus
-gst_imaging_storage_copy_to_peer (
+static ImkStatus
+copy_to_peer (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
   gpointer sent = NULL;
+  ImkStatus status = send_to_peer (to, from, offset, size, &sent, error);
+
+  if (status == IMK_OK)
+    status = receive_from_peer (to, sent, error);
+  device_of (from)->event_free (sent);
+  return status;
+}
+
+ImkStatus
+gst_imaging_storage_copy (
+    Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
+{
   ImkStatus status;
 
   g_mutex_lock (&from->lock);
   status = gst_imaging_context_push (from->context, error);
   if (status == IMK_OK) {
-    status = send_to_peer (to, from, offset, size, &sent, error);
-    if (status == IMK_OK)
-      status = receive_from_peer (to, sent, error);
-    device_of (from)->event_free (sent);
+    status = to->context == from->context
+                 ? copy_bytes (to, from, offset, size, error)
+                 : copy_to_peer (to, from, offset, size, error);
     gst_imaging_context_pop (from->context);
   }
   g_mutex_unlock (&from->lock);

@@ -76,21 +76,15 @@ ImkStatus gst_imaging_storage_acquire (GstImagingStorage *s, gpointer stream,
 ImkStatus gst_imaging_storage_release (GstImagingStorage *s, gpointer stream,
     GstMapFlags access, gboolean done, ImkError *error);
 
-/* Returns: (nullable): the stream that the newest samples wait for */
-gpointer gst_imaging_storage_writer (GstImagingStorage *s);
-
 /* Makes the samples available to the CPU, which waits. */
 ImkStatus gst_imaging_storage_map (
     GstImagingStorage *s, gboolean write, ImkError *error);
 
-/* Copies @size bytes from @offset of @from to a new @to, on the device if the
- * host view is stale. */
+/* Copies @size bytes from @offset of @from to a new @to, which nobody else
+ * holds, on the device if the host view is stale. To the memory of another
+ * device, where @from has its newest samples on its own: streams wait, the CPU
+ * does not. */
 ImkStatus gst_imaging_storage_copy (GstImagingStorage *to,
-    GstImagingStorage *from, gsize offset, gsize size, ImkError *error);
-
-/* Copies @size bytes from @offset of @from to @to, the memory of another
- * device, which nobody else holds. Streams wait, the CPU does not. */
-ImkStatus gst_imaging_storage_copy_to_peer (GstImagingStorage *to,
     GstImagingStorage *from, gsize offset, gsize size, ImkError *error);
 
 /* Returns: whether only the device has the newest samples */

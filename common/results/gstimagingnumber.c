@@ -51,17 +51,12 @@ print_slowly (gchar *text, gdouble value)
 
 __extension__ typedef unsigned __int128 Wide;
 
-/* 5^p and 10^p */
+/* 5^p */
 static const guint64 fives[] = {1, 5, 25, 125, 625, 3125, 15625, 78125, 390625,
     1953125, 9765625, 48828125, 244140625, 1220703125, 6103515625, 30517578125,
     152587890625, 762939453125, 3814697265625, 19073486328125, 95367431640625,
     476837158203125, 2384185791015625, 11920928955078125, 59604644775390625,
     298023223876953125, 1490116119384765625, 7450580596923828125};
-static const guint64 tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000,
-    10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000,
-    10000000000000, 100000000000000, 1000000000000000, 10000000000000000,
-    100000000000000000};
-
 /* m 2^e, 2^52 <= m < 2^53, of a normal number above 0 */
 typedef struct {
   guint64 m;
@@ -103,7 +98,7 @@ shorten (Binary v, gint exponent)
   /* the whole numbers within, then their tens, hundreds, ... */
   guint64 first = (guint64) (low >> s) + 1;
   guint64 last = (guint64) ((high - 1) >> s);
-  guint64 digits;
+  guint64 digits, ten; /* 10^n */
   Wide rest, unit;
 
   while (last / 10 >= (first + 9) / 10) {
@@ -112,8 +107,9 @@ shorten (Binary v, gint exponent)
     n++;
   }
   /* the nearest to the middle, of two the even one */
-  digits = (guint64) (middle >> s) / tens[n];
-  unit = (Wide) tens[n] << s;
+  ten = fives[n] << n;
+  digits = (guint64) (middle >> s) / ten;
+  unit = (Wide) ten << s;
   rest = middle - digits * unit;
   if (digits < first || (digits < last && 2 * rest + (digits & 1) > unit))
     digits++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingorigin.h"
 
+#include "gstimagingresults-private.h"
 #include "imk/version.h"
 
 enum { ELEMENT, VERSION, BACKEND, HASH, N_FIELDS };
@@ -44,31 +45,23 @@ has (const GstStructure *s, GQuark field, const gchar *text)
 static void
 set_static (GstStructure *s, GQuark field, const gchar *text)
 {
-  GValue value = G_VALUE_INIT;
-
-  if (has (s, field, text))
-    return;
-  g_value_init (&value, G_TYPE_STRING);
-  g_value_set_static_string (&value, text);
-  gst_structure_id_take_value (s, field, &value);
+  if (!has (s, field, text))
+    gst_imaging_results_set_static (s, field, text);
 }
 
 void
 gst_imaging_origin_set (GstStructure *s, const GstImagingOrigin *origin)
 {
   const GQuark *fields = get_fields ();
-  GValue hash = G_VALUE_INIT;
 
   if (!origin->element)
     return;
   set_static (s, fields[ELEMENT], origin->element);
   set_static (s, fields[VERSION], IMK_VERSION);
   set_static (s, fields[BACKEND], origin->backend);
-  if (has (s, fields[HASH], origin->settings_hash))
-    return;
-  g_value_init (&hash, G_TYPE_STRING);
-  g_value_set_string (&hash, origin->settings_hash);
-  gst_structure_id_take_value (s, fields[HASH], &hash);
+  if (!has (s, fields[HASH], origin->settings_hash))
+    gst_structure_id_set (
+        s, fields[HASH], G_TYPE_STRING, origin->settings_hash, NULL);
 }
 
 /* Returns: (transfer full) (nullable) */

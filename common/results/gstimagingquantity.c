@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingquantity.h"
+#include "gstimagingresults-private.h"
 
 #include <gst/video/video.h>
 
@@ -49,23 +50,14 @@ get_info (void)
   return info;
 }
 
-static void
-set_string (GstStructure *s, GQuark field, const gchar *text)
+void
+gst_imaging_results_set_static (
+    GstStructure *s, GQuark field, const gchar *text)
 {
   GValue value = G_VALUE_INIT;
 
   g_value_init (&value, G_TYPE_STRING);
   g_value_set_static_string (&value, text);
-  gst_structure_id_take_value (s, field, &value);
-}
-
-static void
-set_double (GstStructure *s, GQuark field, gdouble number)
-{
-  GValue value = G_VALUE_INIT;
-
-  g_value_init (&value, G_TYPE_DOUBLE);
-  g_value_set_double (&value, number);
   gst_structure_id_take_value (s, field, &value);
 }
 
@@ -103,10 +95,10 @@ is_wanted (GQuark field, const GValue *value, gpointer data)
 static void
 set_part (GstStructure *s, const GQuark *names, const GstImagingAxis *axis)
 {
-  set_string (s, names[NAME], axis->name);
-  set_string (s, names[UNIT], axis->unit);
-  set_double (s, names[STEP], axis->step);
-  set_double (s, names[ORIGIN], axis->origin);
+  gst_imaging_results_set_static (s, names[NAME], axis->name);
+  gst_imaging_results_set_static (s, names[UNIT], axis->unit);
+  gst_structure_id_set (s, names[STEP], G_TYPE_DOUBLE, axis->step,
+      names[ORIGIN], G_TYPE_DOUBLE, axis->origin, NULL);
 }
 
 /* A buffer that comes back from its pool has mostly the same, of the time

@@ -22,6 +22,8 @@ G_BEGIN_DECLS
  * @n: things measured, for example cells
  * @flags: (nullable): u8 [n]
  * @row_column: (nullable): lenslet row and column: guint32 [n][2]
+ * @cells: (nullable): x, y, width, height, x and y of the reference: float32
+ *   [n][6]
  *
  * What an element measured in a frame. Texts and numbers are valid until
  * gst_imaging_reader_close(), and as long as the frame.
@@ -37,8 +39,9 @@ typedef struct {
   const gfloat *data;
   const guint8 *flags;
   const guint32 *row_column;
-  GstBuffer *buffers[3]; /* of these three, where they are mapped */
-  GstMapInfo maps[3];
+  const gfloat *cells;
+  GstBuffer *buffers[4]; /* of these four, where they are mapped */
+  GstMapInfo maps[4];
 } GstImagingReader;
 
 static inline const GstStructure *
@@ -57,7 +60,9 @@ gst_imaging_reader_map (
     GstImagingReader *self, guint i, const gchar *field, gsize size)
 {
   const GValue *value = gst_structure_get_value (self->structure, field);
-  GstBuffer *buffer = value ? gst_value_get_buffer (value) : NULL;
+  GstBuffer *buffer = value && GST_VALUE_HOLDS_BUFFER (value)
+                          ? gst_value_get_buffer (value)
+                          : NULL;
 
   if (!buffer || gst_buffer_get_size (buffer) < size ||
       !gst_buffer_map (buffer, &self->maps[i], GST_MAP_READ))
@@ -76,26 +81,17 @@ gst_imaging_reader_close (GstImagingReader *self)
 }
 
 /**
- * gst_imaging_reader_open: (skip)
- * @element: the name of the element: "sh" for `shcentroid name=sh`
+ * gst_imaging_reader_read: (skip)
+ * @s: results of one element, a field of the metadata
  *
- * Returns: whether it has measured @buffer; then close @self when done
+ * Returns: whether they are complete; then close @self when done
  */
 static inline gboolean
-gst_imaging_reader_open (
-    GstImagingReader *self, GstBuffer *buffer, const gchar *element)
+gst_imaging_reader_read (GstImagingReader *self, const GstStructure *s)
 {
-  const GstStructure *all =
-      gst_imaging_reader_structure (buffer, "GstImagingResults");
-  const GValue *value = all ? gst_structure_get_value (all, element) : NULL;
-  const GstStructure *s = value && GST_VALUE_HOLDS_STRUCTURE (value)
-                              ? gst_value_get_structure (value)
-                              : NULL;
   gsize size;
 
   memset (self, 0, sizeof (*self));
-  if (!s)
-    return FALSE;
   self->structure = s;
   self->id = gst_structure_get_string (s, "id");
   self->fields = gst_structure_get_string (s, "fields");
@@ -121,10 +117,30 @@ gst_imaging_reader_open (
       (const guint8 *) gst_imaging_reader_map (self, 1, "flags", self->n);
   self->row_column = (const guint32 *) gst_imaging_reader_map (
       self, 2, "row-column", 2 * self->n * sizeof (guint32));
-  if (self->data && self->fields)
+  self->cells = (const gfloat *) gst_imaging_reader_map (
+      self, 3, "cells", 6 * self->n * sizeof (gfloat));
+  if (self->rows >= 0 && self->columns >= 0 && self->data && self->fields)
     return TRUE;
   gst_imaging_reader_close (self);
   return FALSE;
+}
+
+/**
+ * gst_imaging_reader_open: (skip)
+ * @element: the name of the element: "sh" for `shcentroid name=sh`
+ *
+ * Returns: whether it has measured @buffer; then close @self when done
+ */
+static inline gboolean
+gst_imaging_reader_open (
+    GstImagingReader *self, GstBuffer *buffer, const gchar *element)
+{
+  const GstStructure *all =
+      gst_imaging_reader_structure (buffer, "GstImagingResults");
+  const GValue *value = all ? gst_structure_get_value (all, element) : NULL;
+
+  return value && GST_VALUE_HOLDS_STRUCTURE (value) &&
+         gst_imaging_reader_read (self, gst_value_get_structure (value));
 }
 
 /* Returns: the number of the field @name, from 0; -1 without such a field */

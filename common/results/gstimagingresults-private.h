@@ -30,6 +30,10 @@ const GstMetaInfo *gst_imaging_results_info (void);
 /* Adds the results of @from to those of @to. */
 void gst_imaging_results_copy (GstBuffer *to, GstBuffer *from);
 
+/* @text: static; readers compare its address */
+void gst_imaging_results_set_static (
+    GstStructure *s, GQuark field, const gchar *text);
+
 /* Returns: (transfer full): @names with commas between them */
 gchar *gst_imaging_results_join (const gchar *const *names, guint n);
 

@@ -19,32 +19,6 @@ gst_imaging_results_join (const gchar *const *names, guint n)
   return g_string_free (s, FALSE);
 }
 
-/* Text that grows. What is appended is written into place: a frame has up to
- * some 100,000 numbers, and a call of GString for each would cost as much as
- * they do. */
-typedef struct {
-  gchar *text;
-  gsize size, room;
-} Text;
-
-/* Returns: where @n bytes can be written */
-static gchar *
-text_reserve (Text *self, gsize n)
-{
-  if (self->size + n > self->room) {
-    self->room = MAX (2 * self->room, self->size + n);
-    self->text = g_realloc (self->text, self->room);
-  }
-  return self->text + self->size;
-}
-
-static void
-text_append (Text *self, const gchar *text, gsize n)
-{
-  memcpy (text_reserve (self, n), text, n);
-  self->size += n;
-}
-
 /* An integer, as far as it fits one; the columns of flags. */
 static gdouble
 whole_flags (gdouble value)
@@ -52,22 +26,25 @@ whole_flags (gdouble value)
   return value >= G_MININT && value <= G_MAXINT ? (gint) value : value;
 }
 
+/* Numbers are written into place: a frame has up to some 100,000, and a call of
+ * GString for each would cost as much as they do. */
 static void
-append_row (Text *text, const GstImagingResult *r, guint row,
-    const guint32 *indices, const gboolean *is_flags, const gchar *prefix,
-    gsize prefix_size)
+append_row (GString *text, const GstImagingResult *r, guint row,
+    const guint32 *indices, const gboolean *is_flags, const gchar *prefix)
 {
-  gsize first = (gsize) row * r->n_indices;
+  gsize first = (gsize) row * r->n_indices, before;
   gsize step = r->by_field ? r->n_rows : 1;
   const gdouble *value =
       r->values + (r->by_field ? row : (gsize) row * r->n_fields);
-  gchar *at = text_reserve (text,
-      prefix_size +
+  gchar *at;
+
+  g_string_append (text, prefix);
+  before = text->len;
+  g_string_set_size (text,
+      before +
           ((gsize) r->n_indices + r->n_fields) * (GST_IMAGING_NUMBER_SIZE + 1) +
           1);
-
-  memcpy (at, prefix, prefix_size);
-  at += prefix_size;
+  at = text->str + before;
   for (guint i = 0; i < r->n_indices; i++) {
     *at++ = ',';
     at += gst_imaging_number_print (at, indices[first + i]);
@@ -78,7 +55,7 @@ append_row (Text *text, const GstImagingResult *r, guint row,
         at, is_flags[f] ? whole_flags (*value) : *value);
   }
   *at++ = '\n';
-  text->size = (gsize) (at - text->text);
+  g_string_truncate (text, (gsize) (at - text->str));
 }
 
 gchar *
@@ -96,30 +73,30 @@ GstBuffer *
 gst_imaging_results_to_csv (
     const GstImagingResult *r, GstClockTime pts, gboolean with_header)
 {
-  Text text = {NULL, 0, 0};
   g_autofree gboolean *is_flags = g_new (gboolean, r->n_fields);
   g_autofree gchar *prefix =
       GST_CLOCK_TIME_IS_VALID (pts)
           ? g_strdup_printf (
                 "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, r->frame, pts)
           : g_strdup_printf ("%" G_GUINT64_FORMAT ",", r->frame);
-  gsize prefix_size = strlen (prefix);
+  GString *text = g_string_sized_new (
+      256 + (gsize) r->n_rows * (strlen (prefix) + 6 * r->n_indices +
+                                    19 * (gsize) r->n_fields));
+  gsize size;
   const guint32 *indices =
       r->indices ? g_bytes_get_data (r->indices, NULL) : NULL;
 
   for (guint f = 0; f < r->n_fields; f++)
     is_flags[f] = g_str_equal (r->units[f], "flags");
-  text_reserve (&text,
-      256 + (gsize) r->n_rows *
-                (prefix_size + 6 * r->n_indices + 19 * (gsize) r->n_fields));
   if (with_header) {
     g_autofree gchar *header = gst_imaging_results_csv_header (r);
 
-    text_append (&text, header, strlen (header));
+    g_string_append (text, header);
   }
   for (guint row = 0; row < r->n_rows; row++)
-    append_row (&text, r, row, indices, is_flags, prefix, prefix_size);
-  return gst_buffer_new_wrapped (text.text, text.size);
+    append_row (text, r, row, indices, is_flags, prefix);
+  size = text->len;
+  return gst_buffer_new_wrapped (g_string_free (text, FALSE), size);
 }
 
 GstCaps *

@@ -5,6 +5,7 @@
 
 #include "gstimaging-private.h"
 #include "gstimagingquantity.h"
+#include "gstimagingresults-private.h"
 #include "gstimagingresultstext.h"
 
 /* What the caps of a tensor depend on. */
@@ -318,14 +319,12 @@ push (GstImagingResultsPad *self, const GstImagingResult *result,
 static const gchar *
 list_of (const gchar *const *names, guint n)
 {
-  g_autoptr (GString) list = g_string_new (names[0]);
-  gboolean are_equal = TRUE;
+  g_autofree gchar *list = gst_imaging_results_join (names, n);
+  guint i = 0;
 
-  for (guint i = 1; i < n; i++) {
-    are_equal = are_equal && g_str_equal (names[i], names[0]);
-    g_string_append_printf (list, ",%s", names[i]);
-  }
-  return are_equal ? names[0] : g_intern_string (list->str);
+  while (i < n && g_str_equal (names[i], names[0]))
+    i++;
+  return i == n ? names[0] : g_intern_string (list);
 }
 
 /* Caps cost as much as all else that a frame takes here. */

@@ -8,24 +8,6 @@
 
 enum { DATA, FLAGS, FRAME, MISSING, PTS, TIMESTAMP, N_FIELDS };
 
-/* What the fields are that stay from frame to frame. */
-typedef struct {
-  const gchar *id;
-  const gchar *const *fields, *const *units; /* static: compared by address */
-  guint n_fields, n_rows, ref_width, ref_height;
-  gboolean by_field, has_flags, has_pts;
-  gint n_more;
-  GstImagingOrigin origin;
-  GstCaps *reference; /* (nullable): of the timestamp of the camera */
-} Layout;
-
-/* What changes from frame to frame. */
-typedef struct {
-  const GstImagingResult *result;
-  GstClockTime pts;
-  const GstReferenceTimestampMeta *camera; /* (nullable) */
-} Frame;
-
 /* A further field. */
 typedef struct {
   GQuark name;
@@ -34,8 +16,12 @@ typedef struct {
 
 struct _GstImagingSharedResult {
   gint n_refs;
-  Layout layout;
-  gchar *hash; /* (nullable): that of the layout */
+  /* what does not change from frame to frame: those of the last one */
+  GstImagingResult result; /* its buffers are not kept */
+  GstCaps *reference;      /* (nullable): of the timestamp of the camera */
+  gboolean has_pts;
+  gint n_more;
+  gchar *hash; /* (nullable): that of the origin */
   GstStructure *structure;
   GValue *values[N_FIELDS];      /* (nullable): in @structure */
   More *more;                    /* [n_more]: in the order of the result */
@@ -56,16 +42,14 @@ struct _GstImagingResultsCache {
 static const GQuark *
 get_fields (void)
 {
+  static const gchar *const names[N_FIELDS] = {
+      "data", "flags", "frame", "frames-missing", "pts", "timestamp"};
   static GQuark fields[N_FIELDS];
   static gsize once;
 
   if (g_once_init_enter (&once)) {
-    fields[DATA] = g_quark_from_static_string ("data");
-    fields[FLAGS] = g_quark_from_static_string ("flags");
-    fields[FRAME] = g_quark_from_static_string ("frame");
-    fields[MISSING] = g_quark_from_static_string ("frames-missing");
-    fields[PTS] = g_quark_from_static_string ("pts");
-    fields[TIMESTAMP] = g_quark_from_static_string ("timestamp");
+    for (guint i = 0; i < N_FIELDS; i++)
+      fields[i] = g_quark_from_static_string (names[i]);
     g_once_init_leave (&once, 1);
   }
   return fields;
@@ -87,65 +71,33 @@ set_dims (GstStructure *s, gint slow, gint fast)
   gst_structure_take_value (s, "dims", &array);
 }
 
-static void
-take_string (GstStructure *s, const gchar *name, gchar *text)
-{
-  GValue value = G_VALUE_INIT;
-
-  g_value_init (&value, G_TYPE_STRING);
-  g_value_take_string (&value, text);
-  gst_structure_take_value (s, name, &value);
-}
-
-static GstStructure *
-describe_layout (const Layout *l)
-{
-  gint rows = l->by_field ? l->n_fields : l->n_rows;
-  gint columns = l->by_field ? l->n_rows : l->n_fields;
-  GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, l->id,
-      "rows", G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
-      G_TYPE_BOOLEAN, l->by_field, NULL);
-
-  take_string (s, "fields", gst_imaging_results_join (l->fields, l->n_fields));
-  return s;
-}
-
 /* What readers look for in each frame is first: fields are searched in order.
  */
-static void
-describe_rest (GstStructure *s, const Layout *l)
+static GstStructure *
+describe_shape (const GstImagingResult *r, gint rows, gint columns)
 {
-  gint rows = l->by_field ? l->n_fields : l->n_rows;
-  gint columns = l->by_field ? l->n_rows : l->n_fields;
+  g_autofree gchar *fields = gst_imaging_results_join (r->fields, r->n_fields);
+
+  return gst_structure_new ("result", "id", G_TYPE_STRING, r->id, "rows",
+      G_TYPE_INT, rows, "columns", G_TYPE_INT, columns, "by-field",
+      G_TYPE_BOOLEAN, r->by_field, "fields", G_TYPE_STRING, fields, NULL);
+}
+
+static void
+describe_rest (GstStructure *s, const GstImagingResult *r, gint rows,
+    gint columns, const GstCaps *reference)
+{
+  g_autofree gchar *units = gst_imaging_results_join (r->units, r->n_fields);
+  g_autofree gchar *camera = reference ? gst_caps_to_string (reference) : NULL;
 
   gst_structure_set (s, "type", G_TYPE_STRING, "float32", "dims-order",
-      G_TYPE_STRING, "row-major", "ref-width", G_TYPE_INT, l->ref_width,
-      "ref-height", G_TYPE_INT, l->ref_height, NULL);
-  take_string (s, "unit", gst_imaging_results_join (l->units, l->n_fields));
+      G_TYPE_STRING, "row-major", "ref-width", G_TYPE_INT, r->ref_width,
+      "ref-height", G_TYPE_INT, r->ref_height, "unit", G_TYPE_STRING, units,
+      NULL);
   set_dims (s, rows, columns);
-  if (l->reference)
-    take_string (s, "timestamp-reference", gst_caps_to_string (l->reference));
-  gst_imaging_origin_set (s, &l->origin);
-}
-
-static void
-set_buffer (GstStructure *s, GQuark field, GstBuffer *buffer)
-{
-  GValue value = G_VALUE_INIT;
-
-  g_value_init (&value, GST_TYPE_BUFFER);
-  g_value_set_boxed (&value, buffer);
-  gst_structure_id_take_value (s, field, &value);
-}
-
-static void
-set_number (GstStructure *s, GQuark field, guint64 number)
-{
-  GValue value = G_VALUE_INIT;
-
-  g_value_init (&value, G_TYPE_UINT64);
-  g_value_set_uint64 (&value, number);
-  gst_structure_id_take_value (s, field, &value);
+  if (camera)
+    gst_structure_set (s, "timestamp-reference", G_TYPE_STRING, camera, NULL);
+  gst_imaging_origin_set (s, &r->origin);
 }
 
 static gboolean
@@ -156,47 +108,60 @@ set_field (GQuark name, const GValue *value, gpointer to)
 }
 
 static void
-add_frame (GstStructure *s, const Frame *f)
+add_frame (GstStructure *s, const GstImagingResult *r, GstClockTime pts,
+    const GstReferenceTimestampMeta *camera)
 {
   const GQuark *fields = get_fields ();
-  const GstImagingResult *r = f->result;
 
-  set_buffer (s, fields[DATA], r->data);
+  gst_structure_id_set (s, fields[DATA], GST_TYPE_BUFFER, r->data, NULL);
   if (r->flags)
-    set_buffer (s, fields[FLAGS], r->flags);
-  set_number (s, fields[FRAME], r->frame);
-  set_number (s, fields[MISSING], r->frames_missing);
+    gst_structure_id_set (s, fields[FLAGS], GST_TYPE_BUFFER, r->flags, NULL);
+  gst_structure_id_set (s, fields[FRAME], G_TYPE_UINT64, r->frame, NULL);
+  gst_structure_id_set (
+      s, fields[MISSING], G_TYPE_UINT64, r->frames_missing, NULL);
   /* the metadata outlives the times of its buffer, which muxers and encoders
    * change */
-  if (GST_CLOCK_TIME_IS_VALID (f->pts))
-    set_number (s, fields[PTS], f->pts);
-  if (f->camera)
-    set_number (s, fields[TIMESTAMP], f->camera->timestamp);
+  if (GST_CLOCK_TIME_IS_VALID (pts))
+    gst_structure_id_set (s, fields[PTS], G_TYPE_UINT64, pts, NULL);
+  if (camera)
+    gst_structure_id_set (
+        s, fields[TIMESTAMP], G_TYPE_UINT64, camera->timestamp, NULL);
   if (r->more)
     gst_structure_foreach (r->more, set_field, s);
 }
 
 /* --- results -------------------------------------------------------------- */
 
-static gboolean
-same_layout (const Layout *a, const Layout *b)
+static gint
+n_more_of (const GstImagingResult *r)
 {
+  return r->more ? gst_structure_n_fields (r->more) : 0;
+}
+
+/* Names are static: compared by address. */
+static gboolean
+is_alike (const GstImagingSharedResult *self, const GstImagingResult *b,
+    GstClockTime pts, const GstReferenceTimestampMeta *camera)
+{
+  const GstImagingResult *a = &self->result;
+
   return a->id == b->id && a->fields == b->fields && a->units == b->units &&
          a->n_fields == b->n_fields && a->n_rows == b->n_rows &&
          a->ref_width == b->ref_width && a->ref_height == b->ref_height &&
-         a->by_field == b->by_field && a->has_flags == b->has_flags &&
-         a->has_pts == b->has_pts && a->n_more == b->n_more &&
+         a->by_field == b->by_field && !a->flags == !b->flags &&
+         self->has_pts == GST_CLOCK_TIME_IS_VALID (pts) &&
+         self->n_more == n_more_of (b) &&
          a->origin.element == b->origin.element &&
          a->origin.backend == b->origin.backend &&
-         g_strcmp0 (a->origin.settings_hash, b->origin.settings_hash) == 0 &&
-         a->reference == b->reference;
+         g_strcmp0 (self->hash, b->origin.settings_hash) == 0 &&
+         self->reference == (camera ? camera->reference : NULL);
 }
 
 static void
 clear (GstImagingSharedResult *self)
 {
   g_clear_pointer (&self->structure, gst_structure_free);
-  gst_clear_caps (&self->layout.reference);
+  gst_clear_caps (&self->reference);
   g_clear_pointer (&self->hash, g_free);
   g_clear_pointer (&self->more, g_free);
 }
@@ -211,7 +176,7 @@ note_value (GQuark name, GValue *value, gpointer to)
   for (guint i = 0; i < N_FIELDS; i++)
     if (name == get_fields ()[i])
       self->values[i] = value;
-  for (gint i = 0; i < self->layout.n_more; i++)
+  for (gint i = 0; i < self->n_more; i++)
     if (name == self->more[i].name)
       self->more[i].value = value;
   return TRUE;
@@ -229,7 +194,7 @@ note_name (GQuark name, const GValue *value, gpointer to)
 static void
 note_values (GstImagingSharedResult *self, const GstStructure *more)
 {
-  More *next = self->more = g_new (More, self->layout.n_more);
+  More *next = self->more = g_new (More, self->n_more);
 
   if (more)
     gst_structure_foreach (more, note_name, &next);
@@ -238,19 +203,23 @@ note_values (GstImagingSharedResult *self, const GstStructure *more)
 }
 
 static void
-describe (
-    GstImagingSharedResult *self, const Layout *layout, const Frame *frame)
+describe (GstImagingSharedResult *self, const GstImagingResult *r,
+    GstClockTime pts, const GstReferenceTimestampMeta *camera)
 {
+  gint rows = r->by_field ? r->n_fields : r->n_rows;
+  gint columns = r->by_field ? r->n_rows : r->n_fields;
+
   clear (self);
-  self->layout = *layout;
-  if (layout->reference)
-    gst_caps_ref (layout->reference);
-  self->layout.origin.settings_hash = self->hash =
-      g_strdup (layout->origin.settings_hash);
-  self->structure = describe_layout (layout);
-  add_frame (self->structure, frame);
-  describe_rest (self->structure, layout);
-  note_values (self, frame->result->more);
+  self->result = *r;
+  self->reference =
+      camera && camera->reference ? gst_caps_ref (camera->reference) : NULL;
+  self->has_pts = GST_CLOCK_TIME_IS_VALID (pts);
+  self->n_more = n_more_of (r);
+  self->hash = g_strdup (r->origin.settings_hash);
+  self->structure = describe_shape (r, rows, columns);
+  add_frame (self->structure, r, pts, camera);
+  describe_rest (self->structure, r, rows, columns, self->reference);
+  note_values (self, r->more);
 }
 
 /* Numbers and pointers; a copied string is taken for another one. */
@@ -275,9 +244,9 @@ update_more (GQuark name, const GValue *value, gpointer to)
 
 /* Returns: whether it has the fields that it had */
 static gboolean
-update (GstImagingSharedResult *self, const Frame *f)
+update (GstImagingSharedResult *self, const GstImagingResult *r,
+    GstClockTime pts, const GstReferenceTimestampMeta *camera)
 {
-  const GstImagingResult *r = f->result;
   GValue **values = self->values;
   More *next = self->more;
 
@@ -287,9 +256,9 @@ update (GstImagingSharedResult *self, const Frame *f)
   g_value_set_uint64 (values[FRAME], r->frame);
   g_value_set_uint64 (values[MISSING], r->frames_missing);
   if (values[PTS])
-    g_value_set_uint64 (values[PTS], f->pts);
+    g_value_set_uint64 (values[PTS], pts);
   if (values[TIMESTAMP])
-    g_value_set_uint64 (values[TIMESTAMP], f->camera->timestamp);
+    g_value_set_uint64 (values[TIMESTAMP], camera->timestamp);
   return !r->more || gst_structure_foreach (r->more, update_more, &next);
 }
 
@@ -347,26 +316,13 @@ gst_imaging_shared_result_new (
     const GstImagingResult *result, GstBuffer *buffer)
 {
   GstImagingSharedResult *self = take_or_make (result->cache);
-  Frame frame = {.result = result,
-      .pts = GST_BUFFER_PTS (buffer),
-      .camera = gst_buffer_get_reference_timestamp_meta (buffer, NULL)};
-  const Layout layout = {.id = result->id,
-      .fields = result->fields,
-      .units = result->units,
-      .n_fields = result->n_fields,
-      .n_rows = result->n_rows,
-      .ref_width = result->ref_width,
-      .ref_height = result->ref_height,
-      .by_field = result->by_field,
-      .has_flags = result->flags != NULL,
-      .has_pts = GST_CLOCK_TIME_IS_VALID (frame.pts),
-      .n_more = result->more ? gst_structure_n_fields (result->more) : 0,
-      .origin = result->origin,
-      .reference = frame.camera ? frame.camera->reference : NULL};
+  const GstReferenceTimestampMeta *camera =
+      gst_buffer_get_reference_timestamp_meta (buffer, NULL);
+  GstClockTime pts = GST_BUFFER_PTS (buffer);
 
-  if (!self->structure || !same_layout (&self->layout, &layout) ||
-      !update (self, &frame))
-    describe (self, &layout, &frame);
+  if (!self->structure || !is_alike (self, result, pts, camera) ||
+      !update (self, result, pts, camera))
+    describe (self, result, pts, camera);
   return self;
 }
 

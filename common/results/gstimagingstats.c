@@ -191,17 +191,6 @@ percentile (const GstImagingStats *self, gdouble share)
 }
 
 guint64
-gst_imaging_stats_downloaded (GstImagingStats *self)
-{
-  guint64 downloaded;
-
-  g_mutex_lock (&self->lock);
-  downloaded = self->downloaded;
-  g_mutex_unlock (&self->lock);
-  return downloaded;
-}
-
-guint64
 gst_imaging_stats_streamed (GstImagingStats *self)
 {
   guint64 streamed;

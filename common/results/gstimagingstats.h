@@ -52,13 +52,6 @@ GST_IMAGING_API
 void gst_imaging_stats_add_from_peers (GstImagingStats *self, gsize size);
 
 /**
- * gst_imaging_stats_downloaded: (skip)
- * Returns: bytes-downloaded
- */
-GST_IMAGING_API
-guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
-
-/**
  * gst_imaging_stats_set_viewing: (skip)
  * @viewing: whether what the calling thread downloads from now on is for a
  *   viewer, who sees some of the frames

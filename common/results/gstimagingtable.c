@@ -2,6 +2,7 @@
 #include "gstimagingtable.h"
 
 #include "gstimagingmemory.h"
+#include "gstimagingpool.h"
 
 /* Memory that is open for the kernel. */
 typedef struct {
@@ -35,18 +36,12 @@ n_numbers (const GstImagingTable *self)
 static GstBufferPool *
 new_pool (GstAllocator *allocator, gsize size)
 {
-  GstBufferPool *pool = gst_buffer_pool_new ();
-  GstStructure *config = gst_buffer_pool_get_config (pool);
-  GstAllocationParams params;
+  GstBufferPool *pool = gst_imaging_pool_configure (
+      gst_buffer_pool_new (), allocator, NULL, size, NULL);
 
-  gst_allocation_params_init (&params);
-  gst_buffer_pool_config_set_params (config, NULL, size, 0, 0);
-  gst_buffer_pool_config_set_allocator (config, allocator, &params);
-  if (gst_buffer_pool_set_config (pool, config) &&
-      gst_buffer_pool_set_active (pool, TRUE))
-    return pool;
-  gst_object_unref (pool);
-  return NULL;
+  if (pool && !gst_buffer_pool_set_active (pool, TRUE))
+    gst_clear_object (&pool);
+  return pool;
 }
 
 GstImagingTable *
@@ -92,7 +87,7 @@ gst_imaging_table_free (GstImagingTable *self)
 void
 gst_imaging_table_hand_over (GstImagingTable *self, gboolean hands_over)
 {
-  GstAllocator *allocator;
+  g_autoptr (GstAllocator) allocator = NULL;
 
   self->hands_over = hands_over && self->allocator;
   if (!self->hands_over || self->device_pool)
@@ -101,7 +96,6 @@ gst_imaging_table_hand_over (GstImagingTable *self, gboolean hands_over)
       gst_imaging_allocator_context (GST_IMAGING_ALLOCATOR (self->allocator)),
       GST_IMAGING_MEMORY_DEVICE, NULL);
   self->device_pool = new_pool (allocator, n_numbers (self) * sizeof (gfloat));
-  gst_object_unref (allocator);
   self->hands_over = self->device_pool != NULL;
 }
 

@@ -25,9 +25,8 @@ gst_imaging_setting_file_new (
     const gchar *location, gpointer data, GDestroyNotify free_data, gchar *hash)
 {
   static gint n_made; /* atomic */
-  GstImagingFile *file = g_new0 (GstImagingFile, 1);
+  GstImagingFile *file = g_atomic_rc_box_new0 (GstImagingFile);
 
-  file->ref_count = 1;
   file->serial = (guint) g_atomic_int_add (&n_made, 1) + 1;
   file->location = g_strdup (location);
   file->data = data;
@@ -37,15 +36,14 @@ gst_imaging_setting_file_new (
 }
 
 static void
-file_unref (GstImagingFile *file)
+file_clear (gpointer data)
 {
-  if (!g_atomic_int_dec_and_test (&file->ref_count))
-    return;
+  GstImagingFile *file = data;
+
   if (file->data && file->free_data)
     file->free_data (file->data);
   g_free ((gchar *) file->location);
   g_free ((gchar *) file->hash);
-  g_free (file);
 }
 
 static GstImagingFile *
@@ -84,8 +82,8 @@ array_from_value (const GValue *value)
 
   if (n == 0)
     return NULL;
-  array = g_malloc (sizeof (GstImagingArray) + n * sizeof (gdouble));
-  array->ref_count = 1;
+  array =
+      g_atomic_rc_box_alloc (sizeof (GstImagingArray) + n * sizeof (gdouble));
   array->n = n;
   for (guint i = 0; i < n; i++) {
     const GValue *v = gst_value_array_get_value (value, i);
@@ -151,14 +149,13 @@ unref_value (const GstImagingSetting *self, gpointer value)
     g_ref_string_release (value);
     break;
   case GST_IMAGING_KIND_PATH:
-    file_unref (value);
+    g_atomic_rc_box_release_full (value, file_clear);
     break;
   case GST_IMAGING_KIND_PATHS:
     g_strfreev (value);
     break;
   default:
-    if (g_atomic_int_dec_and_test (&((GstImagingArray *) value)->ref_count))
-      g_free (value);
+    g_atomic_rc_box_release (value);
   }
 }
 
@@ -179,14 +176,10 @@ ref_value (const GstImagingSetting *self, gpointer value)
   switch (self->kind) {
   case GST_IMAGING_KIND_STRING:
     return g_ref_string_acquire (value);
-  case GST_IMAGING_KIND_PATH:
-    g_atomic_int_inc (&((GstImagingFile *) value)->ref_count);
-    return value;
   case GST_IMAGING_KIND_PATHS:
     return g_strdupv (value);
   default:
-    g_atomic_int_inc (&((GstImagingArray *) value)->ref_count);
-    return value;
+    return g_atomic_rc_box_acquire (value);
   }
 }
 

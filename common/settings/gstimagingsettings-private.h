@@ -118,13 +118,6 @@ GstImagingFile *gst_imaging_setting_file_new (const gchar *location,
 
 /* --- the properties ------------------------------------------------------- */
 
-/* @defaults: a structure of the element */
-GParamSpec *gst_imaging_setting_make_spec (
-    const GstImagingSetting *self, gconstpointer defaults, gboolean timeless);
-
-/* Returns: (nullable): that of the class or of one of its parents */
-const GstImagingSettingsTable *gst_imaging_settings_table_of (GType type);
-
 const GstImagingSetting *gst_imaging_settings_table_find (
     const GstImagingSettingsTable *table, const gchar *name);
 

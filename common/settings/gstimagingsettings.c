@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The transaction: properties that were set are tried, then used or rejected.
  */
+#include "gstimagingengine-private.h"
 #include "gstimagingsettings-private.h"
 #include "gstimagingstream.h"
 
@@ -211,17 +212,13 @@ static ImkStatus
 apply_in_context (GstImagingSettings *self, gpointer candidate, ImkError *error)
 {
   GstImagingContext *context =
-      self->engine && gst_imaging_engine_is_on_cuda (self->engine)
-          ? gst_imaging_engine_context (self->engine)
-          : NULL;
-  ImkStatus status =
-      context ? gst_imaging_context_push (context, error) : IMK_OK;
+      self->engine ? gst_imaging_engine_kernel_context (self->engine) : NULL;
+  ImkStatus status = gst_imaging_context_push (context, error);
 
   if (status != IMK_OK)
     return status;
   status = apply (self, candidate, error);
-  if (context)
-    gst_imaging_context_pop (context);
+  gst_imaging_context_pop (context);
   return status;
 }
 
@@ -301,16 +298,14 @@ gst_imaging_settings_take (
 GstClockTime
 gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer)
 {
-  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
-  GstClockTime time = GST_CLOCK_TIME_NONE;
+  g_autoptr (GstEvent) event =
+      gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
   const GstSegment *segment;
 
   if (!event)
-    return time;
+    return GST_CLOCK_TIME_NONE;
   gst_event_parse_segment (event, &segment);
-  time = gst_imaging_stream_time (segment, buffer);
-  gst_event_unref (event);
-  return time;
+  return gst_imaging_stream_time (segment, buffer);
 }
 
 /* @now is @candidate during the call. */
@@ -468,7 +463,7 @@ gst_imaging_settings_new (GstElement *element,
   self->sentences =
       g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   if (engine)
-    gst_imaging_engine_use_settings (engine, self);
+    engine->settings = self;
   g_object_set_qdata_full (
       G_OBJECT (element), settings_quark (), self, settings_free);
   return self;

@@ -97,7 +97,6 @@ typedef struct {
  * one.
  */
 typedef struct {
-  gint ref_count;
   guint serial; /* another one for each that was made */
   const gchar *location;
   gpointer data;
@@ -162,7 +161,6 @@ gpointer gst_imaging_setting_load_array (
  * An array of numbers, which never changes.
  */
 struct _GstImagingArray {
-  gint ref_count;
   guint n;
   gdouble values[];
 };
@@ -225,31 +223,18 @@ typedef struct {
   { \
     GST_IMAGING_SETTING (NAME, BOOLEAN, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
   }
-#define GST_IMAGING_INT( \
-    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
+#define GST_IMAGING_NUMBER( \
+    KIND, NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
   { \
-    GST_IMAGING_SETTING (NAME, INT, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
-        .minimum = MIN, .maximum = MAX, .unit = UNIT \
-  }
-#define GST_IMAGING_UINT( \
-    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
-  { \
-    GST_IMAGING_SETTING (NAME, UINT, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
-        .minimum = MIN, .maximum = MAX, .unit = UNIT \
-  }
-/* A maximum of G_MAXUINT64 stands for all 64 bits. */
-#define GST_IMAGING_UINT64( \
-    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
-  { \
-    GST_IMAGING_SETTING (NAME, UINT64, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+    GST_IMAGING_SETTING (NAME, KIND, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
         .minimum = MIN, .maximum = (gdouble) (MAX), .unit = UNIT \
   }
-#define GST_IMAGING_DOUBLE( \
-    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
-  { \
-    GST_IMAGING_SETTING (NAME, DOUBLE, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
-        .minimum = MIN, .maximum = MAX, .unit = UNIT \
-  }
+#define GST_IMAGING_INT(...) GST_IMAGING_NUMBER (INT, __VA_ARGS__)
+#define GST_IMAGING_UINT(...) GST_IMAGING_NUMBER (UINT, __VA_ARGS__)
+/* A maximum of G_MAXUINT64 stands for all 64 bits. */
+#define GST_IMAGING_UINT64(...) GST_IMAGING_NUMBER (UINT64, __VA_ARGS__)
+#define GST_IMAGING_DOUBLE(...) GST_IMAGING_NUMBER (DOUBLE, __VA_ARGS__)
+#define GST_IMAGING_ARRAY(...) GST_IMAGING_NUMBER (ARRAY, __VA_ARGS__)
 #define GST_IMAGING_ENUM( \
     NAME, WHEN, GROUPS, TYPE, MEMBER, ENUM_NAME, VALUES, BLURB) \
   { \
@@ -289,12 +274,6 @@ typedef struct {
 #define GST_IMAGING_PATHS(NAME, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
   { \
     GST_IMAGING_SETTING (NAME, PATHS, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
-  }
-#define GST_IMAGING_ARRAY( \
-    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
-  { \
-    GST_IMAGING_SETTING (NAME, ARRAY, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
-        .minimum = MIN, .maximum = MAX, .unit = UNIT \
   }
 #define GST_IMAGING_INT_ARRAY( \
     NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \

@@ -146,8 +146,8 @@ void
 gst_imaging_settings_tell_rejected (
     GstImagingSettings *self, gconstpointer tried, const ImkError *error)
 {
-  gchar *list = list_differences (self, tried);
-  gchar *text =
+  g_autofree gchar *list = list_differences (self, tried);
+  g_autofree gchar *text =
       g_strdup_printf ("%s Not used until it fits: %s. The settings before "
                        "stay in use.",
           error->message, list);
@@ -157,6 +157,4 @@ gst_imaging_settings_tell_rejected (
     self->told_rejection = TRUE;
     post_message (self, FALSE, text, tried);
   }
-  g_free (text);
-  g_free (list);
 }

@@ -58,8 +58,9 @@ make_array_spec (const GstImagingSetting *self, GParamFlags flags)
       self->name, self->name, self->blurb, element, flags);
 }
 
-GParamSpec *
-gst_imaging_setting_make_spec (
+/* @defaults: a structure of the element */
+static GParamSpec *
+make_spec (
     const GstImagingSetting *self, gconstpointer defaults, gboolean timeless)
 {
   const gchar *name = self->name, *blurb = self->blurb;
@@ -113,8 +114,9 @@ table_quark (void)
   return g_quark_from_static_string ("gst-imaging-settings-table");
 }
 
-const GstImagingSettingsTable *
-gst_imaging_settings_table_of (GType type)
+/* Returns: (nullable): that of the class or of one of its parents */
+static const GstImagingSettingsTable *
+table_of (GType type)
 {
   const GstImagingSettingsTable *found = NULL;
 
@@ -171,8 +173,7 @@ gst_imaging_settings_install (
     gst_imaging_engine_install_properties (klass);
   for (guint i = 0; i < table->n_settings; i++)
     g_object_class_install_property (klass, GST_IMAGING_SETTINGS_FIRST_ID + i,
-        gst_imaging_setting_make_spec (
-            &table->settings[i], defaults, table->timeless));
+        make_spec (&table->settings[i], defaults, table->timeless));
   install_own (klass);
   g_type_set_qdata (
       G_OBJECT_CLASS_TYPE (klass), table_quark (), (gpointer) table);
@@ -183,13 +184,21 @@ gst_imaging_settings_install (
 
 /* --- JSON ----------------------------------------------------------------- */
 
+/* @key: what @type is of */
+static void
+add_limits (GString *json, const gchar *key, const gchar *type, gdouble minimum,
+    gdouble maximum)
+{
+  gst_imaging_json_add_text (json, key, type);
+  gst_imaging_json_add_number (json, "minimum", minimum);
+  gst_imaging_json_add_number (json, "maximum", maximum);
+}
+
 static void
 add_range (GString *json, const gchar *type, gdouble minimum, gdouble maximum,
     gdouble value)
 {
-  gst_imaging_json_add_text (json, "type", type);
-  gst_imaging_json_add_number (json, "minimum", minimum);
-  gst_imaging_json_add_number (json, "maximum", maximum);
+  add_limits (json, "type", type, minimum, maximum);
   gst_imaging_json_add_number (json, "default", value);
 }
 
@@ -238,19 +247,12 @@ add_array (GString *json, GParamSpec *element)
   gst_imaging_json_add_text (
       json, "type", G_IS_PARAM_SPEC_STRING (element) ? "paths" : "array");
   g_string_append (json, ",\"default\":[]");
-  if (G_IS_PARAM_SPEC_INT (element)) {
-    gst_imaging_json_add_text (json, "items", "int");
-    gst_imaging_json_add_number (
-        json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
-    gst_imaging_json_add_number (
-        json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
-  } else if (G_IS_PARAM_SPEC_DOUBLE (element)) {
-    gst_imaging_json_add_text (json, "items", "double");
-    gst_imaging_json_add_number (
-        json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
-    gst_imaging_json_add_number (
-        json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
-  }
+  if (G_IS_PARAM_SPEC_INT (element))
+    add_limits (json, "items", "int", G_PARAM_SPEC_INT (element)->minimum,
+        G_PARAM_SPEC_INT (element)->maximum);
+  else if (G_IS_PARAM_SPEC_DOUBLE (element))
+    add_limits (json, "items", "double", G_PARAM_SPEC_DOUBLE (element)->minimum,
+        G_PARAM_SPEC_DOUBLE (element)->maximum);
 }
 
 static void
@@ -349,7 +351,7 @@ gst_imaging_settings_describe (GType type)
   if (!g_type_is_a (type, GST_TYPE_ELEMENT))
     return NULL;
   klass = g_type_class_ref (type);
-  table = gst_imaging_settings_table_of (type);
+  table = table_of (type);
   specs = g_object_class_list_properties (klass, &n);
   json = g_string_new ("[");
   for (guint i = 0; table && i < n; i++) {

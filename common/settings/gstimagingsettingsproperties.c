@@ -7,7 +7,7 @@
 static void
 put (GstImagingSettings *self, gpointer staged, const gboolean *given)
 {
-  GString *late = NULL;
+  g_autoptr (GString) late = g_string_new (NULL);
 
   GST_OBJECT_LOCK (self->element);
   for (guint i = 0; i < self->table->n_settings; i++) {
@@ -17,21 +17,19 @@ put (GstImagingSettings *self, gpointer staged, const gboolean *given)
       continue;
     if (setting->when == GST_IMAGING_WHEN_NEXT_START &&
         GST_STATE (self->element) > GST_STATE_READY &&
-        !gst_imaging_setting_is_equal (setting, self->wanted, staged)) {
-      late = late ? g_string_append (late, ", ") : g_string_new (NULL);
-      g_string_append (late, setting->name);
-    }
+        !gst_imaging_setting_is_equal (setting, self->wanted, staged))
+      g_string_append_printf (
+          late, "%s%s", late->len ? ", " : "", setting->name);
     gst_imaging_setting_copy (setting, self->wanted, staged);
     self->set_at[i] = (guint) g_atomic_int_get (&self->serial) + 1;
   }
   g_atomic_int_inc (&self->serial);
   GST_OBJECT_UNLOCK (self->element);
-  if (late) {
+  if (late->len) {
     g_string_append (late,
         " was set after the start; it counts from the next start on. Set it in "
         "the state NULL or READY.");
     gst_imaging_settings_warn (self, late->str);
-    g_string_free (late, TRUE);
   }
 }
 
@@ -39,12 +37,11 @@ put (GstImagingSettings *self, gpointer staged, const gboolean *given)
 static void
 put_at (GstImagingSettings *self, gsize index, gpointer staged)
 {
-  gboolean *given = g_new0 (gboolean, self->table->n_settings);
+  g_autofree gboolean *given = g_new0 (gboolean, self->table->n_settings);
 
   given[index] = TRUE;
   put (self, staged, given);
   gst_imaging_setting_clear (&self->table->settings[index], staged);
-  g_free (given);
   g_free (staged);
 }
 
@@ -84,7 +81,7 @@ stage_field (GstImagingSettings *self, const gchar *name, const GValue *value,
   const GstImagingSetting *setting =
       gst_imaging_settings_table_find (self->table, name);
   GParamSpec *spec = g_object_class_find_property (klass, name);
-  GValue converted = G_VALUE_INIT;
+  g_auto (GValue) converted = G_VALUE_INIT;
   gboolean ok;
 
   if (!setting) {
@@ -103,14 +100,12 @@ stage_field (GstImagingSettings *self, const gchar *name, const GValue *value,
     gst_imaging_setting_from_value (setting, staged, &converted);
     given[setting - self->table->settings] = TRUE;
   } else {
-    gchar *text = gst_value_serialize (value);
+    g_autofree gchar *text = gst_value_serialize (value);
 
     *why = g_strdup_printf (
         "settings has %s=%s, which is out of range or of another type.", name,
         text ? text : "?");
-    g_free (text);
   }
-  g_value_unset (&converted);
   return ok;
 }
 
@@ -118,8 +113,8 @@ static void
 put_structure (GstImagingSettings *self, const GstStructure *s)
 {
   gpointer staged = g_malloc0 (self->table->size);
-  gboolean *given = g_new0 (gboolean, self->table->n_settings);
-  gchar *why = NULL, *text;
+  g_autofree gboolean *given = g_new0 (gboolean, self->table->n_settings);
+  g_autofree gchar *why = NULL;
 
   for (gint i = 0; s && i < gst_structure_n_fields (s) && !why; i++) {
     const gchar *name = gst_structure_nth_field_name (s, (guint) i);
@@ -130,12 +125,11 @@ put_structure (GstImagingSettings *self, const GstStructure *s)
   if (!why) {
     put (self, staged, given);
   } else {
-    text = g_strconcat (why, " None of the settings was changed.", NULL);
+    g_autofree gchar *text =
+        g_strconcat (why, " None of the settings was changed.", NULL);
+
     gst_imaging_settings_warn (self, text);
-    g_free (text);
   }
-  g_free (why);
-  g_free (given);
   gst_imaging_settings_free_copy (self, staged);
 }
 

@@ -25,7 +25,7 @@ static GstStaticPadTemplate out_template = GST_STATIC_PAD_TEMPLATE (
 static gboolean
 start (GstImagingJpeg *self, GError **error)
 {
-  GstPad *sink, *src;
+  g_autoptr (GstPad) sink = NULL, src = NULL;
 
   self->element = gst_element_factory_make ("jpegenc", NULL);
   if (!self->element) {
@@ -46,8 +46,6 @@ start (GstImagingJpeg *self, GError **error)
   src = gst_element_get_static_pad (self->element, "src");
   gst_pad_link (self->in, sink);
   gst_pad_link (src, self->out);
-  gst_object_unref (sink);
-  gst_object_unref (src);
   gst_pad_set_active (self->in, TRUE);
   gst_pad_set_active (self->out, TRUE);
   gst_element_set_state (self->element, GST_STATE_PLAYING);
@@ -59,8 +57,8 @@ static void
 set_format (GstImagingJpeg *self, const GstImagingViewPicture *p)
 {
   const guint width = p->stride / (p->is_grey ? 1 : 3); /* whole blocks */
+  g_autoptr (GstCaps) caps = NULL;
   GstSegment segment;
-  GstCaps *caps;
 
   if (self->width == width && self->height == p->height &&
       self->is_grey == p->is_grey)
@@ -72,7 +70,6 @@ set_format (GstImagingJpeg *self, const GstImagingViewPicture *p)
       p->is_grey ? "GRAY8" : "RGB", "width", G_TYPE_INT, (gint) width, "height",
       G_TYPE_INT, (gint) p->height, "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
   gst_pad_push_event (self->in, gst_event_new_caps (caps));
-  gst_caps_unref (caps);
   gst_segment_init (&segment, GST_FORMAT_TIME);
   gst_pad_push_event (self->in, gst_event_new_segment (&segment));
 }

@@ -82,7 +82,7 @@ take_slice (State *s, GstBuffer *buffer)
 static void
 answer_request (State *s, GstPad *pad, GstBuffer *buffer)
 {
-  GstCaps *caps;
+  g_autoptr (GstCaps) caps = NULL;
   GstSample *sample;
 
   if (g_atomic_pointer_get (&s->slot) != &wanted ||
@@ -93,7 +93,6 @@ answer_request (State *s, GstPad *pad, GstBuffer *buffer)
       s->n_slices > 0 ? gst_structure_new ("imaging-view-number", "number",
                             G_TYPE_UINT64, number_of (s, buffer), NULL)
                       : NULL);
-  gst_clear_caps (&caps);
   s->time = g_get_monotonic_time ();
   if (g_atomic_pointer_compare_and_exchange (&s->slot, &wanted, sample))
     gst_imaging_wake_up (&s->wake);
@@ -104,8 +103,8 @@ answer_request (State *s, GstPad *pad, GstBuffer *buffer)
 static void
 record (State *s, GstPad *pad, GstBuffer *buffer)
 {
-  GstAppSrc *source = NULL;
-  GstCaps *caps = NULL;
+  g_autoptr (GstAppSrc) source = NULL;
+  g_autoptr (GstCaps) caps = NULL;
 
   if (!g_atomic_pointer_get (&s->source))
     return;
@@ -131,21 +130,18 @@ record (State *s, GstPad *pad, GstBuffer *buffer)
   if (caps)
     gst_app_src_set_caps (source, caps);
   gst_app_src_push_buffer (source, gst_buffer_ref (buffer));
-  gst_clear_caps (&caps);
-  gst_object_unref (source);
 }
 
 static void
 keep (State *s, GstPad *pad, GstBuffer *buffer)
 {
-  GstCaps *caps;
-  GstSample *sample;
+  g_autoptr (GstCaps) caps = NULL;
+  g_autoptr (GstSample) sample = NULL;
 
   if (!g_atomic_int_get (&s->keeps))
     return;
   caps = gst_pad_get_current_caps (pad);
   sample = gst_sample_new (buffer, caps, NULL, NULL);
-  gst_clear_caps (&caps);
   g_mutex_lock (&s->lock);
   if (s->keeps) {
     GstSample *before = s->kept;
@@ -154,7 +150,6 @@ keep (State *s, GstPad *pad, GstBuffer *buffer)
     sample = before;
   }
   g_mutex_unlock (&s->lock);
-  g_clear_pointer (&sample, gst_sample_unref);
 }
 
 static void
@@ -265,7 +260,7 @@ gst_imaging_tap_record (GstImagingTap *self, GstElement *source,
     guint64 max_bytes, guint64 max_frames)
 {
   State *s = self->state;
-  GstAppSrc *before;
+  g_autoptr (GstAppSrc) before = NULL;
 
   g_mutex_lock (&s->lock);
   before = s->source;
@@ -275,8 +270,6 @@ gst_imaging_tap_record (GstImagingTap *self, GstElement *source,
   s->max_frames = max_frames;
   gst_caps_replace (&s->caps, NULL);
   g_mutex_unlock (&s->lock);
-  if (before)
-    gst_object_unref (before);
 }
 
 guint64
@@ -295,14 +288,13 @@ void
 gst_imaging_tap_keep (GstImagingTap *self, gboolean keep)
 {
   State *s = self->state;
-  GstSample *before = NULL;
+  g_autoptr (GstSample) before = NULL;
 
   g_mutex_lock (&s->lock);
   g_atomic_int_set (&s->keeps, keep);
   if (!keep)
     before = g_steal_pointer (&s->kept);
   g_mutex_unlock (&s->lock);
-  g_clear_pointer (&before, gst_sample_unref);
 }
 
 GstSample *

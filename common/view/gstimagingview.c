@@ -140,7 +140,7 @@ take_frame (GstImagingView *self, GstSample *sample)
   gboolean ok = gst_imaging_view_frame_copy (
       &self->frame, sample, MAX (self->tap_slices, 1), &error);
 
-  gst_sample_unref (sample);
+  gst_sample_unref (sample); /* to its pool */
   if (ok) {
     make_picture (self);
     return;
@@ -303,15 +303,12 @@ gst_imaging_view_allow (GstImagingView *self, guint n)
 void
 gst_imaging_view_show (GstImagingView *self, GstSample *sample)
 {
-  GstSample *before;
+  g_autoptr (GstSample) before = NULL;
 
-  gst_sample_ref (sample);
   g_mutex_lock (&self->lock);
   before = self->shown;
-  self->shown = sample;
+  self->shown = gst_sample_ref (sample);
   end_change (self);
-  if (before)
-    gst_sample_unref (before);
 }
 
 GBytes *

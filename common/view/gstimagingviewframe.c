@@ -357,16 +357,13 @@ gboolean
 gst_imaging_view_frame_print_whole (const GstImagingViewFrame *self, guint z,
     guint y, guint x, guint channel, gchar *text)
 {
-  const gsize at =
-      (((gsize) z * self->height + y) * self->width + x) * self->channels +
-      channel;
-  const guint8 *sample = self->samples + at * sizeof (guint64);
+  const guint64 *row = gst_imaging_view_frame_row (self, z, y);
   guint64 value;
 
   if (self->type != GST_IMAGING_ND_ARRAY_TYPE_U64 &&
       self->type != GST_IMAGING_ND_ARRAY_TYPE_I64)
     return FALSE;
-  memcpy (&value, sample, sizeof (value));
+  value = row[(gsize) x * self->channels + channel];
   if (self->type == GST_IMAGING_ND_ARRAY_TYPE_U64)
     g_snprintf (text, GST_IMAGING_VIEW_WHOLE_SIZE, "%" G_GUINT64_FORMAT, value);
   else

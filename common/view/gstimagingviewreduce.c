@@ -48,39 +48,7 @@ weight_of (const Span *span, guint at, guint n_pixels)
                             : n_pixels;
 }
 
-#define ADD(type) \
-  do { \
-    const type *p = samples; \
-\
-    for (gsize i = 0; i < n; i++) \
-      sum[i] += weight * ((gdouble) p[i] - base); \
-  } while (0)
-
-#define ADD_NUMBERS(type) \
-  do { \
-    const type *p = samples; \
-\
-    for (gsize i = 0; i < n; i++) { \
-      const gdouble part = weight * ((gdouble) p[i] - base); \
-\
-      sum[i] += isnan (p[i]) ? 0 : part; \
-      weights[i] += isnan (p[i]) ? 0 : weight; \
-    } \
-  } while (0)
-
-/* The crop's part of a row, in place; NULL: it has to be read */
-static gconstpointer
-find_row (const Reduction *r, guint y)
-{
-  const guint8 *row =
-      gst_imaging_view_section_row (r->frame, r->settings, r->crop.y + y);
-
-  return row ? row + (gsize) r->crop.x * r->frame->channels *
-                         gst_imaging_nd_array_type_size (r->frame->type)
-             : NULL;
-}
-
-static gconstpointer
+static const gdouble *
 read_row (Reduction *r, guint y)
 {
   gst_imaging_view_section_read (
@@ -91,37 +59,25 @@ read_row (Reduction *r, guint y)
 static void
 add_row (Reduction *r, guint y, gdouble weight)
 {
-  gconstpointer samples = find_row (r, y);
+  const gdouble *samples = read_row (r, y), base = r->base;
   gdouble *sum = r->sum;
-  const gdouble base = r->base;
-  const gsize n = r->n_row;
 
-  if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_U8) {
-    ADD (guint8);
-  } else if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_U16) {
-    ADD (guint16);
-  } else if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_F32) {
-    ADD (gfloat);
-  } else {
-    samples = read_row (r, y);
-    ADD (gdouble);
-  }
+  for (gsize i = 0; i < r->n_row; i++)
+    sum[i] += weight * (samples[i] - base);
 }
 
 /* Without NaN. It takes longer than add_row () with a row that has none. */
 static void
 add_numbers (Reduction *r, guint y, gdouble weight)
 {
-  gconstpointer samples = find_row (r, y);
+  const gdouble *samples = read_row (r, y), base = r->base;
   gdouble *sum = r->sum, *weights = r->weights;
-  const gdouble base = r->base;
-  const gsize n = r->n_row;
 
-  if (samples && r->frame->type == GST_IMAGING_ND_ARRAY_TYPE_F32) {
-    ADD_NUMBERS (gfloat);
-  } else {
-    samples = read_row (r, y);
-    ADD_NUMBERS (gdouble);
+  for (gsize i = 0; i < r->n_row; i++) {
+    const gdouble part = weight * (samples[i] - base);
+
+    sum[i] += isnan (samples[i]) ? 0 : part;
+    weights[i] += isnan (samples[i]) ? 0 : weight;
   }
 }
 

@@ -70,6 +70,22 @@ gst_imaging_view_section_size (const GstImagingViewFrame *f,
   *height = is_row ? f->n_slices : f->height;
 }
 
+typedef struct {
+  guint slice, y, x;
+} Place;
+
+/* Where sample (@x, @y) of a section is in the frames */
+static Place
+place_of (const GstImagingViewFrame *f, const GstImagingViewSettings *s,
+    guint x, guint y)
+{
+  if (gst_imaging_view_section_is_column (s->section))
+    return (Place){x, y, MIN (s->place, f->width - 1)};
+  if (gst_imaging_view_section_is_row (s->section))
+    return (Place){y, MIN (s->place, f->height - 1), x};
+  return (Place){MIN (s->place, f->n_slices - 1), y, x};
+}
+
 void
 gst_imaging_view_section_cut (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, GstImagingViewRectangle *part)
@@ -163,13 +179,13 @@ gconstpointer
 gst_imaging_view_section_row (
     const GstImagingViewFrame *f, const GstImagingViewSettings *r, guint y)
 {
-  const gboolean is_row = r->section == GST_IMAGING_VIEW_ROW;
-  const guint slice = is_row ? y : MIN (r->place, f->n_slices - 1);
+  const Place at = place_of (f, r, 0, y);
 
-  if ((!is_row && r->section != GST_IMAGING_VIEW_FRAME) || !f->is_filled[slice])
-    return NULL;
-  return gst_imaging_view_frame_row (
-      f, slice, is_row ? MIN (r->place, f->height - 1) : y);
+  return gst_imaging_view_section_is_column (r->section) ||
+                 gst_imaging_view_section_is_largest (r->section) ||
+                 !f->is_filled[at.slice]
+             ? NULL
+             : gst_imaging_view_frame_row (f, at.slice, at.y);
 }
 
 void
@@ -177,22 +193,14 @@ gst_imaging_view_section_read (const GstImagingViewFrame *f,
     const GstImagingViewSettings *r, guint y, const guint *xs, guint n,
     gdouble *values)
 {
-  switch ((GstImagingViewSection) r->section) {
-  case GST_IMAGING_VIEW_FRAME:
-    read_slice (f, MIN (r->place, f->n_slices - 1), y, xs, n, values);
-    break;
-  case GST_IMAGING_VIEW_ROW:
-    read_slice (f, y, MIN (r->place, f->height - 1), xs, n, values);
-    break;
-  case GST_IMAGING_VIEW_COLUMN:
-  case GST_IMAGING_VIEW_MAX_COLUMN:
+  const Place at = place_of (f, r, 0, y);
+
+  if (gst_imaging_view_section_is_column (r->section))
     read_across (f, r, y, xs, n, values);
-    break;
-  case GST_IMAGING_VIEW_MAX_FRAME:
-  case GST_IMAGING_VIEW_MAX_ROW:
+  else if (gst_imaging_view_section_is_largest (r->section))
     read_largest (f, r, y, xs, n, values);
-    break;
-  }
+  else
+    read_slice (f, at.slice, at.y, xs, n, values);
 }
 
 gboolean
@@ -200,22 +208,11 @@ gst_imaging_view_section_print_whole (const GstImagingViewFrame *f,
     const GstImagingViewSettings *r, guint x, guint y, guint channel,
     gchar *text)
 {
-  switch ((GstImagingViewSection) r->section) {
-  case GST_IMAGING_VIEW_FRAME:
-    return gst_imaging_view_frame_print_whole (
-        f, MIN (r->place, f->n_slices - 1), y, x, channel, text);
-  case GST_IMAGING_VIEW_ROW:
-    return gst_imaging_view_frame_print_whole (
-        f, y, MIN (r->place, f->height - 1), x, channel, text);
-  case GST_IMAGING_VIEW_COLUMN:
-    return gst_imaging_view_frame_print_whole (
-        f, x, y, MIN (r->place, f->width - 1), channel, text);
-  case GST_IMAGING_VIEW_MAX_FRAME:
-  case GST_IMAGING_VIEW_MAX_ROW:
-  case GST_IMAGING_VIEW_MAX_COLUMN:
-    break;
-  }
-  return FALSE;
+  const Place at = place_of (f, r, x, y);
+
+  return !gst_imaging_view_section_is_largest (r->section) &&
+         gst_imaging_view_frame_print_whole (
+             f, at.slice, at.y, at.x, channel, text);
 }
 
 gboolean
@@ -227,13 +224,9 @@ gst_imaging_view_section_has (const GstImagingViewFrame *f,
   gst_imaging_view_section_size (f, s, &width, &height);
   if (!(x >= 0 && y >= 0 && x < width && y < height))
     return FALSE;
-  if (s->section == GST_IMAGING_VIEW_MAX_FRAME)
-    return f->n_filled > 0;
-  if (gst_imaging_view_section_is_column (s->section))
-    return f->is_filled[(guint) x];
-  if (gst_imaging_view_section_is_row (s->section))
-    return f->is_filled[(guint) y];
-  return f->is_filled[MIN (s->place, f->n_slices - 1)];
+  return s->section == GST_IMAGING_VIEW_MAX_FRAME
+             ? f->n_filled > 0
+             : f->is_filled[place_of (f, s, (guint) x, (guint) y).slice];
 }
 
 guint *

@@ -178,12 +178,6 @@ gst_imaging_view_video_unpack (
     }
 }
 
-static gdouble
-level (const GstImagingViewMeaning *m, gdouble value)
-{
-  return m->white * CLAMP (value, 0, 1);
-}
-
 /* Whether samples are R, G, B of 0 to white: white * (v / white) is v */
 static gboolean
 is_rgb (const GstImagingViewMeaning *m)
@@ -215,6 +209,6 @@ gst_imaging_view_video_become_rgb (
       v[2] = b;
     }
     for (guint c = 0; c < channels; c++) /* alpha is not shown */
-      values[c] = c < 3 ? level (m, v[c]) : NAN;
+      values[c] = c < 3 ? m->white * CLAMP (v[c], 0, 1) : NAN;
   }
 }

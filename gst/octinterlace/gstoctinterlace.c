@@ -158,7 +158,7 @@ gst_oct_interlace_clip (
 static void
 take_segment (GstOctInterlace *self, GstAggregatorPad *pad, GstEvent *event)
 {
-  GPtrArray *cameras = get_cameras (self);
+  g_autoptr (GPtrArray) cameras = get_cameras (self);
   const GstSegment *segment;
 
   gst_event_parse_segment (event, &segment);
@@ -167,7 +167,6 @@ take_segment (GstOctInterlace *self, GstAggregatorPad *pad, GstEvent *event)
     gst_aggregator_update_segment (GST_AGGREGATOR (self), segment);
   self->is_gap = TRUE;
   gst_oct_interlace_forget_counters (self);
-  g_ptr_array_unref (cameras);
 }
 
 /* --- caps ----------------------------------------------------------------- */
@@ -298,24 +297,20 @@ gst_oct_interlace_update_src_caps (
     GstAggregator *aggregator, GstCaps *caps, GstCaps **result)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
-  GPtrArray *cameras = get_cameras (self);
+  g_autoptr (GPtrArray) cameras = get_cameras (self);
   guint64 key;
   GstOctInterlacePad *first =
       gst_oct_interlace_find_earliest (self, cameras, &key);
-  GstFlowReturn flow = GST_FLOW_OK;
 
-  if (!first) {
-    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
-  } else if (check_has_caps (self, first) &&
-             set_lines (self, &first->lines, cameras->len)) {
-    *result = gst_imaging_lines_to_caps (&self->lines);
-    set_latency (self);
-  } else {
-    self->refused = TRUE;
-    flow = GST_FLOW_ERROR;
-  }
-  g_ptr_array_unref (cameras);
-  return flow;
+  if (!first)
+    return GST_AGGREGATOR_FLOW_NEED_DATA;
+  self->refused = !check_has_caps (self, first) ||
+                  !set_lines (self, &first->lines, cameras->len);
+  if (self->refused)
+    return GST_FLOW_ERROR;
+  *result = gst_imaging_lines_to_caps (&self->lines);
+  set_latency (self);
+  return GST_FLOW_OK;
 }
 
 /* Unknown if later caps of a camera were refused while its frame waits. */
@@ -437,7 +432,7 @@ static GstFlowReturn
 gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
-  GPtrArray *cameras = get_cameras (self);
+  g_autoptr (GPtrArray) cameras = get_cameras (self);
   guint64 key;
   GstOctInterlacePad *first;
   GstFlowReturn flow = GST_AGGREGATOR_FLOW_NEED_DATA;
@@ -459,7 +454,6 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
     flow = output_bscan (self, cameras, key);
   else if (are_all_at_end (cameras))
     flow = GST_FLOW_EOS;
-  g_ptr_array_unref (cameras);
   return flow;
 }
 
@@ -504,7 +498,7 @@ static gboolean
 gst_oct_interlace_start (GstAggregator *aggregator)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
-  GPtrArray *cameras = get_cameras (self);
+  g_autoptr (GPtrArray) cameras = get_cameras (self);
 
   GST_OBJECT_LOCK (self);
   self->n_frames = self->n_incomplete = 0;
@@ -516,7 +510,6 @@ gst_oct_interlace_start (GstAggregator *aggregator)
     gst_video_info_init (&camera->lines.info);
   }
   GST_OBJECT_UNLOCK (self);
-  g_ptr_array_unref (cameras);
   self->n_cameras = 0;
   self->is_gap = FALSE;
   self->last_time = self->last_duration = GST_CLOCK_TIME_NONE;
@@ -533,12 +526,11 @@ static gboolean
 gst_oct_interlace_stop (GstAggregator *aggregator)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
-  GPtrArray *cameras = get_cameras (self);
+  g_autoptr (GPtrArray) cameras = get_cameras (self);
 
   g_queue_clear_full (&self->held, (GDestroyNotify) gst_event_unref);
   for (guint i = 0; i < cameras->len; i++)
     gst_clear_buffer (&GST_OCT_INTERLACE_PAD (cameras->pdata[i])->last);
-  g_ptr_array_unref (cameras);
   return TRUE;
 }
 
@@ -547,7 +539,7 @@ gst_oct_interlace_stop (GstAggregator *aggregator)
 static GstStructure *
 get_stats (GstOctInterlace *self)
 {
-  GPtrArray *cameras = get_cameras (self);
+  g_autoptr (GPtrArray) cameras = get_cameras (self);
   GstStructure *stats;
 
   GST_OBJECT_LOCK (self);
@@ -555,13 +547,11 @@ get_stats (GstOctInterlace *self)
       self->n_frames, "incomplete", G_TYPE_UINT64, self->n_incomplete, NULL);
   for (guint i = 0; i < cameras->len; i++) {
     const GstOctInterlacePad *camera = cameras->pdata[i];
-    gchar *name = g_strdup_printf ("missing-%u", camera->number);
+    g_autofree gchar *name = g_strdup_printf ("missing-%u", camera->number);
 
     gst_structure_set (stats, name, G_TYPE_UINT64, camera->n_missing, NULL);
-    g_free (name);
   }
   GST_OBJECT_UNLOCK (self);
-  g_ptr_array_unref (cameras);
   return stats;
 }
 

@@ -3,13 +3,22 @@
 #pragma once
 
 #include "gstimagingpicture.h"
+#include "gstimagingsettings.h"
 #include "gstrelight.h"
-#include "gstrelightsettings.h"
+
+#include "imk/relight.h"
 
 G_BEGIN_DECLS
 
 GST_DEBUG_CATEGORY_EXTERN (relight_debug);
 #define GST_CAT_DEFAULT relight_debug
+
+/* The properties. */
+typedef struct {
+  ImkRelightConfig config; /* without the size */
+  gint y_down;
+  gboolean mouse;
+} GstRelightSettings;
 
 struct _GstRelight {
   GstAggregator parent;
@@ -40,5 +49,12 @@ extern const GstImagingEngineFuncs gst_relight_engine_funcs;
  * gst_imaging_engine_process () */
 GstFlowReturn gst_relight_render (
     GstRelight *self, GstBuffer *normals, GstBuffer *out);
+
+/* Of a GstRelightSettings. */
+extern const GstImagingSettingsTable gst_relight_table;
+
+/* Of the table. */
+ImkStatus gst_relight_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 G_END_DECLS

@@ -223,12 +223,11 @@ static gboolean
 set_normal_caps (GstRelight *self, GstCaps *caps)
 {
   GstImagingPicture *p = &self->normal_picture;
-  GstCaps *carrier = p->type == IMK_TYPE_F32
-                         ? gst_video_info_to_caps (&p->carrier)
-                         : gst_caps_ref (caps);
+  g_autoptr (GstCaps) carrier = p->type == IMK_TYPE_F32
+                                    ? gst_video_info_to_caps (&p->carrier)
+                                    : gst_caps_ref (caps);
   gboolean ok = gst_imaging_engine_set_caps (self->engine, carrier, NULL);
 
-  gst_caps_unref (carrier);
   gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
   return ok;
 }
@@ -495,7 +494,8 @@ gst_relight_class_init (GstRelightClass *klass)
 static void
 gst_relight_init (GstRelight *self)
 {
-  GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
+  g_autoptr (GstPadTemplate) template =
+      gst_static_pad_template_get (&normal_template);
 
   gst_imaging_aggregator_init (GST_AGGREGATOR (self), &self->held);
   self->engine =
@@ -504,6 +504,5 @@ gst_relight_init (GstRelight *self)
       GST_ELEMENT (self), &gst_relight_table, self->engine);
   self->normal = g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "normal",
       "direction", GST_PAD_SINK, "template", template, NULL);
-  gst_object_unref (template);
   gst_element_add_pad (GST_ELEMENT (self), self->normal);
 }

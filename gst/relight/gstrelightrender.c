@@ -135,21 +135,18 @@ static ImkStatus
 import_albedo (GstRelight *self, ImkError *error)
 {
   const GstVideoInfo *info = &self->albedo_picture.carrier;
-  GstAllocator *allocator;
-  GstBuffer *copy;
-  GstCaps *caps;
+  g_autoptr (GstBuffer) copy = NULL;
 
   if (!self->current ||
       gst_imaging_frame_can_map (self->current,
           gst_imaging_engine_context (self->engine), GST_IMAGING_REACH_DEVICE))
     return IMK_OK;
   if (!self->imports) {
-    allocator = gst_imaging_engine_allocator_new (
+    g_autoptr (GstAllocator) allocator = gst_imaging_engine_allocator_new (
         self->engine, GST_IMAGING_MEMORY_UPLOAD);
-    caps = gst_video_info_to_caps (info);
+    g_autoptr (GstCaps) caps = gst_video_info_to_caps (info);
+
     self->imports = gst_imaging_video_pool_new (allocator, caps, info, FALSE);
-    gst_caps_unref (caps);
-    gst_object_unref (allocator);
   }
   if (self->imports)
     gst_buffer_pool_set_active (self->imports, TRUE);
@@ -158,7 +155,6 @@ import_albedo (GstRelight *self, ImkError *error)
   if (!copy)
     return error->code;
   gst_buffer_replace (&self->current, copy);
-  gst_buffer_unref (copy);
   return IMK_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstrelightsettings.h"
+#include "gstrelight-private.h"
 
 typedef GstRelightSettings Settings;
 

@@ -148,22 +148,15 @@ static const GstImagingSettingsTable table = {
 static GstCaps *
 change_formats (GstCaps *caps, const gchar *from, const gchar *to)
 {
-  GstCaps *wanted = gst_caps_from_string (from);
-  GstCaps *new_formats = gst_caps_from_string (to);
-  GstCaps *some =
-      gst_caps_intersect_full (caps, wanted, GST_CAPS_INTERSECT_FIRST);
-  GstCaps *result;
+  g_autoptr (GstCaps) wanted = gst_caps_from_string (from);
+  g_autoptr (GstCaps) new_formats = gst_caps_from_string (to);
+  g_autoptr (GstCaps) some = gst_caps_make_writable (
+      gst_caps_intersect_full (caps, wanted, GST_CAPS_INTERSECT_FIRST));
 
-  some = gst_caps_make_writable (some);
   for (guint i = 0; i < gst_caps_get_size (some); i++)
     gst_structure_remove_fields (gst_caps_get_structure (some, i), "format",
         "colorimetry", "chroma-site", NULL);
-  result =
-      gst_caps_intersect_full (some, new_formats, GST_CAPS_INTERSECT_FIRST);
-  gst_caps_unref (some);
-  gst_caps_unref (wanted);
-  gst_caps_unref (new_formats);
-  return result;
+  return gst_caps_intersect_full (some, new_formats, GST_CAPS_INTERSECT_FIRST);
 }
 
 /* Colour stays as it is; grey becomes colour of either order. */
@@ -171,23 +164,16 @@ static GstCaps *
 gst_sh_overlay_transform_caps (GstBaseTransform *base,
     GstPadDirection direction, GstCaps *caps, GstCaps *filter)
 {
-  GstCaps *colour = gst_static_pad_template_get_caps (&src_template);
-  GstCaps *result =
-      gst_caps_intersect_full (caps, colour, GST_CAPS_INTERSECT_FIRST);
+  g_autoptr (GstCaps) colour = gst_static_pad_template_get_caps (&src_template);
+  g_autoptr (GstCaps) result = gst_caps_merge (
+      gst_caps_intersect_full (caps, colour, GST_CAPS_INTERSECT_FIRST),
+      direction == GST_PAD_SINK
+          ? change_formats (caps, GREY_CAPS, COLOUR_CAPS)
+          : change_formats (caps, COLOUR_CAPS, GREY_CAPS));
 
-  gst_caps_unref (colour);
-  result = gst_caps_merge (
-      result, direction == GST_PAD_SINK
-                  ? change_formats (caps, GREY_CAPS, COLOUR_CAPS)
-                  : change_formats (caps, COLOUR_CAPS, GREY_CAPS));
-  if (filter) {
-    GstCaps *both =
-        gst_caps_intersect_full (filter, result, GST_CAPS_INTERSECT_FIRST);
-
-    gst_caps_unref (result);
-    result = both;
-  }
-  return result;
+  return filter ? gst_caps_intersect_full (
+                      filter, result, GST_CAPS_INTERSECT_FIRST)
+                : g_steal_pointer (&result);
 }
 
 /* --- frames --------------------------------------------------------------- */

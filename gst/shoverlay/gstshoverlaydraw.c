@@ -3,7 +3,8 @@
 
 #include <cairo.h>
 #include <math.h>
-#include <string.h>
+
+#include "gstimagingreader.h"
 
 /* docs/reference/shcentroid.md: flags, from bit 0 on */
 static const struct {
@@ -14,74 +15,46 @@ static const struct {
 
 enum { INVALID = 1 | 2 | 32 | 64 | 128 };
 
-/* What a frame has of each cell; an absent column is NULL. */
+/* Fields of each cell. */
+enum { X, Y, DX, DY, FLAGS, N_FIELDS };
+
 typedef struct {
-  guint n;
-  const gfloat *numbers;
-  gint columns;
-  gboolean by_field;
-  gint x, y, dx, dy, flags; /* columns, or rows by field; -1 for none */
-  const gfloat *cells;      /* [n][6] */
+  GstImagingReader reader;
+  gint fields[N_FIELDS]; /* their numbers; -1 for none */
   gdouble slope_scale;
-  gdouble ref_width, ref_height;
-  guint64 frame;
 } Results;
 
 typedef struct {
   cairo_t *cr;
   Results r;
   const GstShOverlayStyle *style;
+  guint width, height;
   gdouble scale_x, scale_y; /* from the frame that was measured to this one */
 } Drawing;
 
-static gint
-find_field (gchar **names, const gchar *name)
-{
-  for (gint i = 0; names[i]; i++)
-    if (g_str_equal (names[i], name))
-      return i;
-  return -1;
-}
-
 static gboolean
-read_numbers (const GstStructure *s, GstMapInfo *data, Results *r)
+has (const Results *r, guint field)
 {
-  const gchar *names = gst_structure_get_string (s, "fields");
-  gint rows = 0, columns = 0;
-  gchar **fields;
-
-  if (!names || !gst_structure_get_int (s, "rows", &rows) ||
-      !gst_structure_get_int (s, "columns", &columns) ||
-      !gst_structure_get_boolean (s, "by-field", &r->by_field) || rows < 1 ||
-      columns < 1 || data->size / sizeof (gfloat) / columns < (guint) rows)
-    return FALSE;
-  fields = g_strsplit (names, ",", -1);
-  r->x = find_field (fields, "x");
-  r->y = find_field (fields, "y");
-  r->dx = find_field (fields, "dx");
-  r->dy = find_field (fields, "dy");
-  r->flags = find_field (fields, "flags");
-  r->n = r->by_field ? columns : rows;
-  r->columns = columns;
-  r->numbers = (const gfloat *) data->data;
-  /* no name stands for a column that is not there */
-  rows = r->by_field ? rows : columns;
-  g_strfreev (fields);
-  return r->x < rows && r->y < rows && r->dx < rows && r->dy < rows &&
-         r->flags < rows;
+  return r->fields[field] >= 0;
 }
 
 static gfloat
-number (const Results *r, guint cell, gint field)
+number (const Results *r, guint cell, guint field)
 {
-  return r->by_field ? r->numbers[(gsize) field * r->columns + cell]
-                     : r->numbers[(gsize) cell * r->columns + field];
+  return gst_imaging_reader_value (&r->reader, cell, r->fields[field]);
+}
+
+/* x, y, width, height, x and y of the reference */
+static const gfloat *
+cell_of (const Results *r, guint cell)
+{
+  return r->reader.cells ? r->reader.cells + 6 * (gsize) cell : NULL;
 }
 
 static guint
 flags_of (const Results *r, guint cell)
 {
-  gfloat value = r->flags < 0 ? 0 : number (r, cell, r->flags);
+  gfloat value = has (r, FLAGS) ? number (r, cell, FLAGS) : 0;
 
   return value > 0 && value < 65536 ? (guint) value : 0;
 }
@@ -98,18 +71,18 @@ static gboolean
 places_of (const Results *r, guint cell, gdouble *x, gdouble *y, gdouble *ref_x,
     gdouble *ref_y)
 {
-  const gfloat *c = r->cells ? r->cells + 6 * (gsize) cell : NULL;
+  const gfloat *c = cell_of (r, cell);
 
-  if (r->x >= 0 && r->y >= 0) {
-    *x = number (r, cell, r->x);
-    *y = number (r, cell, r->y);
+  if (has (r, X) && has (r, Y)) {
+    *x = number (r, cell, X);
+    *y = number (r, cell, Y);
     *ref_x = c ? c[4] : *x;
     *ref_y = c ? c[5] : *y;
-  } else if (c && r->dx >= 0 && r->dy >= 0) {
+  } else if (c && has (r, DX) && has (r, DY)) {
     *ref_x = c[4];
     *ref_y = c[5];
-    *x = c[4] + number (r, cell, r->dx) / r->slope_scale;
-    *y = c[5] + number (r, cell, r->dy) / r->slope_scale;
+    *x = c[4] + number (r, cell, DX) / r->slope_scale;
+    *y = c[5] + number (r, cell, DY) / r->slope_scale;
   } else {
     return FALSE;
   }
@@ -144,8 +117,9 @@ mark_size (const Drawing *d)
 {
   gdouble side = 12;
 
-  if (d->r.cells)
-    side = fmin (d->r.cells[2] * d->scale_x, d->r.cells[3] * d->scale_y);
+  if (d->r.reader.cells)
+    side = fmin (
+        d->r.reader.cells[2] * d->scale_x, d->r.reader.cells[3] * d->scale_y);
   return CLAMP (side / 5, 1.5, 8);
 }
 
@@ -153,8 +127,8 @@ static void
 draw_cells (const Drawing *d)
 {
   set_colour (d, d->style->cell_colour);
-  for (guint i = 0; i < d->r.n && d->r.cells; i++) {
-    const gfloat *c = d->r.cells + 6 * (gsize) i;
+  for (guint i = 0; i < d->r.reader.n && d->r.reader.cells; i++) {
+    const gfloat *c = cell_of (&d->r, i);
 
     cairo_rectangle (d->cr, c[0] * d->scale_x, c[1] * d->scale_y,
         c[2] * d->scale_x, c[3] * d->scale_y);
@@ -168,7 +142,7 @@ draw_references (const Drawing *d)
   gdouble x, y, ref_x, ref_y, radius = fmax (mark_size (d) / 3, 1);
 
   set_colour (d, d->style->reference_colour);
-  for (guint i = 0; i < d->r.n; i++)
+  for (guint i = 0; i < d->r.reader.n; i++)
     if (places_of (&d->r, i, &x, &y, &ref_x, &ref_y)) {
       to_picture (d, &ref_x, &ref_y);
       cairo_new_sub_path (d->cr);
@@ -183,7 +157,7 @@ draw_centroids (const Drawing *d)
   gdouble x, y, ref_x, ref_y, size = mark_size (d) / 1.5;
 
   set_colour (d, d->style->centroid_colour);
-  for (guint i = 0; i < d->r.n; i++)
+  for (guint i = 0; i < d->r.reader.n; i++)
     if (is_valid (&d->r, i) && places_of (&d->r, i, &x, &y, &ref_x, &ref_y)) {
       to_picture (d, &x, &y);
       cairo_move_to (d->cr, x - size, y);
@@ -223,8 +197,8 @@ slope_of (const Results *r, guint cell, gdouble *dx, gdouble *dy,
 
   if (!is_valid (r, cell) || !places_of (r, cell, &x, &y, ref_x, ref_y))
     return FALSE;
-  *dx = r->dx >= 0 ? number (r, cell, r->dx) / r->slope_scale : x - *ref_x;
-  *dy = r->dy >= 0 ? number (r, cell, r->dy) / r->slope_scale : y - *ref_y;
+  *dx = has (r, DX) ? number (r, cell, DX) / r->slope_scale : x - *ref_x;
+  *dy = has (r, DY) ? number (r, cell, DY) / r->slope_scale : y - *ref_y;
   return isfinite (*dx) && isfinite (*dy);
 }
 
@@ -234,7 +208,7 @@ draw_arrows (const Drawing *d)
   gdouble dx, dy, ref_x, ref_y, scale = d->style->arrow_scale;
 
   set_colour (d, d->style->arrow_colour);
-  for (guint i = 0; i < d->r.n; i++)
+  for (guint i = 0; i < d->r.reader.n; i++)
     if (slope_of (&d->r, i, &dx, &dy, &ref_x, &ref_y)) {
       to_picture (d, &ref_x, &ref_y);
       draw_arrow (d->cr, ref_x, ref_y, scale * dx * d->scale_x,
@@ -248,8 +222,8 @@ draw_arrows (const Drawing *d)
 static void
 draw_letters (const Drawing *d, guint cell, guint flags, gdouble size)
 {
-  const gfloat *c = d->r.cells + 6 * (gsize) cell;
-  GString *letters = g_string_new (NULL);
+  const gfloat *c = cell_of (&d->r, cell);
+  g_autoptr (GString) letters = g_string_new (NULL);
 
   for (guint bit = 0; flags >> bit; bit++)
     if (flags >> bit & 1)
@@ -257,7 +231,6 @@ draw_letters (const Drawing *d, guint cell, guint flags, gdouble size)
           bit < G_N_ELEMENTS (flag_names) ? flag_names[bit].letter : "?");
   cairo_move_to (d->cr, c[0] * d->scale_x + 2, c[1] * d->scale_y + size);
   cairo_show_text (d->cr, letters->str);
-  g_string_free (letters, TRUE);
 }
 
 /* A cell without a valid centroid is crossed out; letters say what any flag
@@ -266,8 +239,8 @@ static void
 draw_flags (const Drawing *d)
 {
   set_colour (d, d->style->flag_colour);
-  for (guint i = 0; i < d->r.n && d->r.cells; i++) {
-    const gfloat *c = d->r.cells + 6 * (gsize) i;
+  for (guint i = 0; i < d->r.reader.n && d->r.reader.cells; i++) {
+    const gfloat *c = cell_of (&d->r, i);
     gdouble left = c[0] * d->scale_x, top = c[1] * d->scale_y;
     gdouble width = c[2] * d->scale_x, height = c[3] * d->scale_y;
     gdouble size = fmin (height * 0.45, 11);
@@ -293,18 +266,19 @@ summary (const Results *r)
   GString *text = g_string_new (NULL);
   guint counts[G_N_ELEMENTS (flag_names)] = {0}, n_valid = 0;
 
-  for (guint i = 0; i < r->n; i++) {
+  for (guint i = 0; i < r->reader.n; i++) {
     guint flags = flags_of (r, i);
 
     n_valid += is_valid (r, i);
     for (guint bit = 0; bit < G_N_ELEMENTS (flag_names); bit++)
       counts[bit] += flags >> bit & 1;
   }
-  g_string_printf (text, "frame %" G_GUINT64_FORMAT ": ", r->frame);
-  if (r->flags < 0)
-    g_string_append_printf (text, "%u cells", r->n);
+  g_string_printf (text, "frame %" G_GUINT64_FORMAT ": ", r->reader.frame);
+  if (!has (r, FLAGS))
+    g_string_append_printf (text, "%u cells", (guint) r->reader.n);
   else
-    g_string_append_printf (text, "%u of %u cells valid", n_valid, r->n);
+    g_string_append_printf (
+        text, "%u of %u cells valid", n_valid, (guint) r->reader.n);
   for (guint bit = 0; bit < G_N_ELEMENTS (flag_names); bit++)
     if (counts[bit])
       g_string_append_printf (text, ", %u %s (%s)", counts[bit],
@@ -314,104 +288,91 @@ summary (const Results *r)
 
 /* On a dark bar, to be read on any picture. */
 static void
-draw_text (const Drawing *d, guint width, guint height)
+draw_text (const Drawing *d)
 {
-  gdouble size = CLAMP (height / 30.0, 8, 18);
+  gdouble size = CLAMP (d->height / 30.0, 8, 18);
   cairo_text_extents_t extents;
-  gchar *text = summary (&d->r);
+  g_autofree gchar *text = summary (&d->r);
 
   cairo_set_font_size (d->cr, size);
   cairo_text_extents (d->cr, text, &extents);
-  if (extents.x_advance > width - 8) { /* smaller, so that all is in it */
-    size = fmax (size * (width - 8) / extents.x_advance, 5);
+  if (extents.x_advance > d->width - 8) { /* smaller, so that all is in it */
+    size = fmax (size * (d->width - 8) / extents.x_advance, 5);
     cairo_set_font_size (d->cr, size);
     cairo_text_extents (d->cr, text, &extents);
   }
   cairo_set_source_rgba (d->cr, 0, 0, 0, 0.6);
   cairo_rectangle (
-      d->cr, 0, height - 1.6 * size, extents.x_advance + 8, 1.6 * size);
+      d->cr, 0, d->height - 1.6 * size, extents.x_advance + 8, 1.6 * size);
   cairo_fill (d->cr);
   set_colour (d, d->style->text_colour);
-  cairo_move_to (d->cr, 4, height - 0.5 * size);
+  cairo_move_to (d->cr, 4, d->height - 0.5 * size);
   cairo_show_text (d->cr, text);
-  g_free (text);
 }
 
 /* --- all ------------------------------------------------------------------ */
 
 static void
-draw_parts (const Drawing *d, guint width, guint height)
+draw_parts (const Drawing *d)
 {
-  GstShOverlayParts parts = d->style->parts;
+  static const struct {
+    GstShOverlayParts part;
+    void (*draw) (const Drawing *d);
+  } parts[] = {
+      {GST_SH_OVERLAY_CELLS, draw_cells},
+      {GST_SH_OVERLAY_REFERENCES, draw_references},
+      {GST_SH_OVERLAY_ARROWS, draw_arrows},
+      {GST_SH_OVERLAY_CENTROIDS, draw_centroids},
+      {GST_SH_OVERLAY_FLAGS, draw_flags},
+      {GST_SH_OVERLAY_TEXT, draw_text},
+  };
 
   cairo_set_line_width (d->cr, d->style->line_width);
   cairo_select_font_face (
       d->cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
-  if (parts & GST_SH_OVERLAY_CELLS)
-    draw_cells (d);
-  if (parts & GST_SH_OVERLAY_REFERENCES)
-    draw_references (d);
-  if (parts & GST_SH_OVERLAY_ARROWS)
-    draw_arrows (d);
-  if (parts & GST_SH_OVERLAY_CENTROIDS)
-    draw_centroids (d);
-  if (parts & GST_SH_OVERLAY_FLAGS)
-    draw_flags (d);
-  if (parts & GST_SH_OVERLAY_TEXT)
-    draw_text (d, width, height);
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    if (d->style->parts & parts[i].part)
+      parts[i].draw (d);
 }
 
-static GstBuffer *
-buffer_of (const GstStructure *s, const gchar *name)
+/* Returns: whether there is something to draw */
+static gboolean
+find_fields (Results *r)
 {
-  const GValue *value = gst_structure_get_value (s, name);
+  static const gchar *const names[] = {"x", "y", "dx", "dy", "flags"};
+  const GstImagingReader *reader = &r->reader;
+  const gint n = reader->by_field ? reader->rows : reader->columns;
 
-  return value && GST_VALUE_HOLDS_BUFFER (value) ? gst_value_get_buffer (value)
-                                                 : NULL;
-}
-
-/* An older shcentroid says nothing of its cells. */
-static void
-read_cells (const GstStructure *s, const GstMapInfo *cells, Results *r)
-{
-  if (cells->size >= 6 * (gsize) r->n * sizeof (gfloat))
-    r->cells = (const gfloat *) cells->data;
-  if (!gst_structure_get_double (s, "slope-scale", &r->slope_scale) ||
+  for (guint i = 0; i < N_FIELDS; i++) {
+    r->fields[i] = gst_imaging_reader_field (reader, names[i]);
+    if (r->fields[i] >= n)
+      return FALSE; /* a name of a column that is not there */
+  }
+  if (!gst_structure_get_double (
+          reader->structure, "slope-scale", &r->slope_scale) ||
       r->slope_scale == 0)
-    r->slope_scale = 1;
+    r->slope_scale = 1; /* an older shcentroid says nothing of it */
+  return reader->rows > 0 && reader->columns > 0 && reader->ref_width > 0 &&
+         reader->ref_height > 0 && reader->id &&
+         g_str_has_prefix (reader->id, "shwfs-centroids-v1");
 }
 
 static gboolean
 draw_result (cairo_t *cr, const GstStructure *result, guint width, guint height,
     const GstShOverlayStyle *style)
 {
-  const gchar *id = gst_structure_get_string (result, "id");
-  GstBuffer *data = buffer_of (result, "data");
-  GstBuffer *cells = buffer_of (result, "cells");
-  GstMapInfo numbers, edges = {.size = 0};
-  Drawing d = {.cr = cr, .style = style};
-  gint ref_width = 0, ref_height = 0;
-  gboolean done = FALSE;
+  Drawing d = {.cr = cr, .style = style, .width = width, .height = height};
+  gboolean done;
 
-  gst_structure_get_int (result, "ref-width", &ref_width);
-  gst_structure_get_int (result, "ref-height", &ref_height);
-  if (!id || !g_str_has_prefix (id, "shwfs-centroids-v1") || !data ||
-      ref_width < 1 || ref_height < 1 ||
-      !gst_buffer_map (data, &numbers, GST_MAP_READ))
+  if (!gst_imaging_reader_read (&d.r.reader, result))
     return FALSE;
-  if (cells && !gst_buffer_map (cells, &edges, GST_MAP_READ))
-    cells = NULL;
-  if (read_numbers (result, &numbers, &d.r)) {
-    read_cells (result, &edges, &d.r);
-    gst_structure_get_uint64 (result, "frame", &d.r.frame);
-    d.scale_x = (gdouble) width / ref_width;
-    d.scale_y = (gdouble) height / ref_height;
-    draw_parts (&d, width, height);
-    done = TRUE;
+  done = find_fields (&d.r);
+  if (done) {
+    d.scale_x = (gdouble) width / d.r.reader.ref_width;
+    d.scale_y = (gdouble) height / d.r.reader.ref_height;
+    draw_parts (&d);
   }
-  if (cells)
-    gst_buffer_unmap (cells, &edges);
-  gst_buffer_unmap (data, &numbers);
+  gst_imaging_reader_close (&d.r.reader);
   return done;
 }
 

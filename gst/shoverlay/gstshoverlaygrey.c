@@ -35,7 +35,7 @@ levels_of (const GstVideoFrame *frame, const GstShOverlayLevels *wanted)
   gint height = GST_VIDEO_FRAME_HEIGHT (frame);
   gint step = 1 + (gint) sqrt ((gdouble) width * height / MAX_SAMPLES);
   GstShOverlayLevels levels = *wanted;
-  guint32 *histogram;
+  g_autofree guint32 *histogram = NULL;
   guint64 n = 0;
 
   if (wanted->black >= 0 && wanted->white >= 0)
@@ -48,7 +48,6 @@ levels_of (const GstVideoFrame *frame, const GstShOverlayLevels *wanted)
     levels.black = quantile (histogram, n, 0.1);
   if (levels.white < 0)
     levels.white = MAX (quantile (histogram, n, 0.998), levels.black + 8);
-  g_free (histogram);
   return levels;
 }
 
@@ -60,7 +59,7 @@ gst_sh_overlay_paint_grey (const GstVideoFrame *in, GstVideoFrame *out,
   gdouble range = MAX (levels.white - levels.black, 1);
   guint n_values =
       GST_VIDEO_FRAME_FORMAT (in) == GST_VIDEO_FORMAT_GRAY8 ? 256 : MAX_VALUES;
-  guint32 *grey = g_new (guint32, n_values);
+  g_autofree guint32 *grey = g_new (guint32, n_values);
 
   for (guint v = 0; v < n_values; v++) {
     gdouble part = CLAMP (((gdouble) v - levels.black) / range, 0, 1);
@@ -78,5 +77,4 @@ gst_sh_overlay_paint_grey (const GstVideoFrame *in, GstVideoFrame *out,
     for (gint x = 0; x < GST_VIDEO_FRAME_WIDTH (in); x++)
       to[x] = grey[sample_at (in, x, y)];
   }
-  g_free (grey);
 }

@@ -52,17 +52,16 @@ struct _GstSphereLights {
   ImkSpherelights *kernel; /* NULL until the first picture of a set */
 };
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, GRAY16_LE, RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, "
-            "ARGB, ABGR, RGBA64_LE, ARGB64_LE }")));
+#define CAPS \
+  GST_VIDEO_CAPS_MAKE ( \
+      "{ GRAY8, GRAY16_LE, RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, " \
+      "ARGB, ABGR, RGBA64_LE, ARGB64_LE }")
 
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, GRAY16_LE, RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, "
-            "ARGB, ABGR, RGBA64_LE, ARGB64_LE }")));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (CAPS));
+
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (CAPS));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstSphereLights, gst_sphere_lights,
     GST_TYPE_BASE_TRANSFORM,
@@ -193,9 +192,8 @@ static ImkStatus
 write_lights (const gchar *location, const ImkSpherelight *lights, guint n,
     ImkError *error)
 {
-  GString *text = g_string_new (NULL);
-  GError *why = NULL;
-  ImkStatus status = IMK_OK;
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (GError) why = NULL;
 
   g_string_append_printf (text, "%u\n", n);
   for (guint i = 0; i < n; i++) {
@@ -208,12 +206,10 @@ write_lights (const gchar *location, const ImkSpherelight *lights, guint n,
     }
     g_string_append_c (text, '\n');
   }
-  if (!gst_imaging_file_save (location, text->str, text->len, &why))
-    status =
-        imk_error_set (error, IMK_ERROR_FILE, "location: %s", why->message);
-  g_clear_error (&why);
-  g_string_free (text, TRUE);
-  return status;
+  return gst_imaging_file_save (location, text->str, text->len, &why)
+             ? IMK_OK
+             : imk_error_set (
+                   error, IMK_ERROR_FILE, "location: %s", why->message);
 }
 
 /* Returns: (transfer full) (nullable): the set, and the next picture begins
@@ -348,7 +344,7 @@ gst_sphere_lights_stop (GstBaseTransform *trans)
 static gpointer
 load_mask (const gchar *property, const gchar *location, ImkError *error)
 {
-  GstImagingNdArray *npy =
+  g_autoptr (GstImagingNdArray) npy =
       gst_imaging_setting_load_array (property, location, error);
   g_autofree gchar *what = NULL, *name = NULL;
 
@@ -356,13 +352,12 @@ load_mask (const gchar *property, const gchar *location, ImkError *error)
     return NULL;
   if (npy->n_dims == 2 && (npy->type == GST_IMAGING_ND_ARRAY_TYPE_U8 ||
                               npy->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL))
-    return npy;
+    return g_steal_pointer (&npy);
   what = gst_imaging_nd_array_describe (npy);
   name = gst_imaging_file_name (location);
   imk_error_set (error, IMK_ERROR_FILE,
       "%s \"%s\" is %s; it needs to be u8 or bool, [height, width].", property,
       name, what);
-  gst_imaging_nd_array_free (npy);
   return NULL;
 }
 

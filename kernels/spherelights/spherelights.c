@@ -50,7 +50,8 @@ struct ImkSpherelights {
   Point *points;
   size_t n_points, room;
   Highlight *highlights;
-  uint32_t n_added, highlights_room;
+  uint32_t n_added;
+  size_t highlights_room;
 };
 
 void
@@ -211,18 +212,27 @@ read_luma (ImkSpherelights *s, const ImkImage *in)
   return brightest;
 }
 
+/* Returns: @array with room for more than @n members; NULL without memory */
+static void *
+make_room (void *array, size_t n, size_t *room, size_t size)
+{
+  size_t more = *room ? 2 * *room : 64;
+  void *larger = array;
+
+  if (n == *room && (larger = realloc (array, more * size)))
+    *room = more;
+  return larger;
+}
+
 static bool
 add_point (ImkSpherelights *s, size_t at, float weight)
 {
-  if (s->n_points == s->room) {
-    size_t room = s->room ? 2 * s->room : 1024;
-    Point *points = realloc (s->points, room * sizeof (*points));
+  Point *points =
+      make_room (s->points, s->n_points, &s->room, sizeof (*points));
 
-    if (!points)
-      return false;
-    s->points = points;
-    s->room = room;
-  }
+  if (!points)
+    return false;
+  s->points = points;
   s->points[s->n_points++] = (Point){
       .x = (uint32_t) (at % s->config.width),
       .y = (uint32_t) (at / s->config.width),
@@ -262,13 +272,14 @@ grow (ImkSpherelights *s, size_t from, float limit)
   return sum;
 }
 
-/* Moves the points of @part to @to, at or before which they begin. */
+/* Appends the points of @part, which begin at the end or behind it. */
 static void
-move_part (ImkSpherelights *s, Part *part, size_t to)
+keep_part (ImkSpherelights *s, Part *part)
 {
-  memmove (
-      s->points + to, s->points + part->first, part->n * sizeof (*s->points));
-  part->first = to;
+  memmove (s->points + s->n_points, s->points + part->first,
+      part->n * sizeof (*s->points));
+  part->first = s->n_points;
+  s->n_points += part->n;
 }
 
 /* The points of the two parts with the largest sums stay. */
@@ -279,6 +290,7 @@ find_highlight (
   size_t n = (size_t) s->config.width * s->config.height, first = s->n_points;
   float limit = (float) s->config.threshold * brightest;
   Part *a = &highlight->largest, *b = &highlight->second;
+  bool b_first;
 
   *highlight = (Highlight){.brightest = brightest};
   memset (s->seen, 0, n);
@@ -300,30 +312,11 @@ find_highlight (
     }
   }
   /* in the order in which they were found, so that neither is overwritten */
-  for (int i = 0; i < 2; i++) {
-    bool a_first = b->n == 0 || a->first < b->first;
-    Part *part = (i == 0) == a_first ? a : b;
-
-    move_part (s, part, i == 0 ? first : first + (a_first ? a->n : b->n));
-  }
-  s->n_points = first + a->n + b->n;
+  b_first = b->n > 0 && b->first < a->first;
+  s->n_points = first;
+  keep_part (s, b_first ? b : a);
+  keep_part (s, b_first ? a : b);
   return IMK_OK;
-}
-
-static bool
-make_room (ImkSpherelights *s)
-{
-  uint32_t room = s->highlights_room ? 2 * s->highlights_room : 64;
-  Highlight *more;
-
-  if (s->n_added < s->highlights_room)
-    return true;
-  more = realloc (s->highlights, room * sizeof (*more));
-  if (!more)
-    return false;
-  s->highlights = more;
-  s->highlights_room = room;
-  return true;
 }
 
 ImkStatus
@@ -332,14 +325,18 @@ imk_spherelights_add (
 {
   const ImkSpherelightsConfig *c = &self->config;
   size_t n_points = self->n_points;
+  Highlight *highlights;
   float brightest;
   ImkStatus status = imk_image_check (
       in, "input", c->type, c->channels, c->width, c->height, false, error);
 
   if (status != IMK_OK)
     return status;
-  if (!make_room (self))
+  highlights = make_room (self->highlights, self->n_added,
+      &self->highlights_room, sizeof (*highlights));
+  if (!highlights)
     return no_memory (self, error);
+  self->highlights = highlights;
   brightest = read_luma (self, in);
   if (!(brightest > 0))
     return imk_error_set (error, IMK_ERROR_IMAGE,

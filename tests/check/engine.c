@@ -205,8 +205,6 @@ CHECK_TEST (test_frames_are_counted)
     check_active (self, "cpu");
     gst_imaging_engine_count_frame (self->engine, gst_util_get_timestamp ());
     gst_imaging_engine_count_lost (self->engine);
-    fail_unless_equals_uint64 (
-        gst_imaging_engine_frame_number (self->engine), 2);
     fail_unless_equals_uint64 (check_stat (GST_ELEMENT (self), "frames"), 1);
     fail_unless_equals_uint64 (
         check_stat (GST_ELEMENT (self), "lost-frames"), 1);
@@ -319,7 +317,6 @@ list_new (gint first, gint second)
   GstImagingArray *list =
       g_malloc0 (sizeof (GstImagingArray) + 2 * sizeof (gdouble));
 
-  list->ref_count = 1;
   list->n = 2;
   list->values[0] = first;
   list->values[1] = second;
