@@ -10,7 +10,7 @@
 
 #include "kernel-test.h"
 
-enum { N_CELLS = 9, N_COMMANDS = 5, N_SLOPES = 2 * N_CELLS, MOST = 8 };
+enum { N_CELLS = 9, N_COMMANDS = 5, N_SLOPES = 2 * N_CELLS, MOST = 128 };
 
 typedef struct Bench {
   float truth[N_SLOPES * N_COMMANDS];
@@ -170,6 +170,100 @@ TEST (test_the_matrix_is_the_true_one, "the matrix is the true one")
             "method %d, delay %d: element %d is %g and should be %g", method, d,
             i, (double) r.interaction[i], (double) b.truth[i]);
       test_check (r.report.noise < 1e-4, "noise %g", r.report.noise);
+    }
+}
+
+static const struct {
+  double latency, reach; /* part of what is left of a step, in a frame */
+} mirrors[] = {{1.01, 1}, {1.05, 1}, {1.95, 1}, {2.02, 1}, {2.09, 1}, {2.12, 1},
+    {2.5, 1}, {2, 0.95}, {2, 0.9}, {2, 0.8}, {1.3, 0.5}, {2, 0.3}, {1, 0.15}};
+
+static void
+make_impulse (double latency, double reach, double *impulse)
+{
+  const int whole_frames = (int) latency;
+  double left = 1;
+
+  memset (impulse, 0, MOST * sizeof (*impulse));
+  for (int lag = whole_frames - 1; lag < MOST - 1; lag++) {
+    const double part = left * reach;
+
+    impulse[lag] += (1 - latency + whole_frames) * part;
+    impulse[lag + 1] += (latency - whole_frames) * part;
+    left -= part;
+  }
+}
+
+TEST (test_a_response_of_several_frames, "a response of several frames")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t d = 0; d < sizeof (mirrors) / sizeof (mirrors[0]); d++)
+      for (uint32_t n_frames = 1; n_frames <= 3; n_frames += 2) {
+        ImkShcalibrationConfig c = config_of (method);
+        double impulse[MOST], expected;
+        Bench b;
+        Result r;
+
+        make_impulse (mirrors[d].latency, mirrors[d].reach, impulse);
+        bench_init (&b, 0, impulse, MOST);
+        b.lost = n_frames > 1 && mirrors[d].reach > 0.5 ? 0.03 : 0;
+        c.n_frames = n_frames;
+        r = calibrate (&b, &c, NULL);
+        expected = mirrors[d].latency + 1 / mirrors[d].reach - 1;
+        test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+        test_check (fabs (r.report.latency - expected) < 1e-3,
+            "method %d, mirror %u: a latency of %g and not %g", method, d,
+            r.report.latency, expected);
+        for (int i = 0; i < N_SLOPES * N_COMMANDS; i++)
+          test_check (fabsf (r.interaction[i] - b.truth[i]) < 5e-5f,
+              "method %d, mirror %u: element %d is %g and should be %g", method,
+              d, i, (double) r.interaction[i], (double) b.truth[i]);
+      }
+}
+
+/* 5 commands: 2 x 5 pokes, or 2 x 8, in 4 repeats, after 276 frames. */
+TEST (test_a_fraction_of_a_frame_takes_no_more_frames,
+    "a fraction of a frame takes no more frames")
+{
+  const uint32_t n_pokes[] = {40, 64};
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_HADAMARD; method++)
+    for (int d = 0; d < 5; d++) {
+      ImkShcalibrationConfig c = config_of (method);
+      double impulse[MOST];
+      Bench b;
+      Result r;
+
+      make_impulse (mirrors[d].latency, mirrors[d].reach, impulse);
+      bench_init (&b, 0, impulse, MOST);
+      r = calibrate (&b, &c, NULL);
+      test_check (r.report.n_frames <= 276 + n_pokes[method] + 3,
+          "method %d, mirror %d: %u frames", method, d, r.report.n_frames);
+    }
+}
+
+TEST (test_noise_of_a_response_of_several_frames,
+    "noise of a response of several frames")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t d = 0; d < sizeof (mirrors) / sizeof (mirrors[0]); d++) {
+      ImkShcalibrationConfig c = config_of (method);
+      double impulse[MOST], squares = 0;
+      Bench b;
+      Result r;
+
+      c.n_repeats = 8;
+      make_impulse (mirrors[d].latency, mirrors[d].reach, impulse);
+      bench_init (&b, 0.005, impulse, MOST);
+      r = calibrate (&b, &c, NULL);
+      for (int i = 0; i < N_SLOPES * N_COMMANDS; i++) {
+        double z = (r.interaction[i] - b.truth[i]) / r.noise[i];
+
+        squares += z * z / (N_SLOPES * N_COMMANDS);
+      }
+      test_check (squares < 1.5 * 1.5 && squares > 0.6,
+          "method %d, mirror %u: errors are %g times what they should be",
+          method, d, sqrt (squares));
     }
 }
 

@@ -50,7 +50,8 @@ typedef struct ImkShcalibrationConfig {
  * ImkShcalibrationReport: (what was measured)
  * @latency: frames from a command to the slopes that it makes, with its
  *   fraction: 1 if a command acts on the next frame
- * @first, @last: frames after which it begins to act, and after which it has
+ * @first, @last: frames after which it begins to act, and after which it has,
+ *   as far as the noise lets them be seen
  * @n_frames: all frames
  * @n_unseen: cells without an estimate for any command
  * @noise: rms of the standard errors
@@ -95,9 +96,10 @@ IMK_API ImkStatus imk_shcalibration_new (const ImkShcalibrationConfig *config,
  *
  * First all commands follow a maximum length sequence of 255 frames. Its
  * correlation with the slopes is the response in time, which tells the latency.
- * Then come the pokes: only frames that see one alone are used, and a slow
- * response makes each poke longer. Elements are in slopes for each unit of a
- * command.
+ * A response of more than 20 frames takes a second one. Then come the pokes:
+ * each lasts until 90 % of its response is there, and what it has of those
+ * before and after is removed with the response. Elements are in slopes for
+ * each unit of a command.
  *
  * The frames in which a cell is invalid have no part in its estimates.
  * PUSH_PULL and HADAMARD take the mean of the others of the same poke; a cell
@@ -125,7 +127,8 @@ IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
  *   infinite for what was not seen or not poked. The variance is that of all
  *   commands with PUSH_PULL and HADAMARD, for each slope, and with SINUSOIDAL
  *   that of the frequency of the command and its two neighbours, or of more of
- *   them up to 6 degrees of freedom
+ *   them up to 6 degrees of freedom. The error of the response in time, which
+ *   changes all elements by one factor, is added
  * @report: (out) */
 IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
     float *interaction, float *noise, ImkShcalibrationReport *report);
