@@ -291,6 +291,27 @@ warn_of_lost (
         (NULL));
 }
 
+/* What makes the pokes longer, or the elements wrong. */
+static void
+warn_of_mirror (
+    GstShReconstructCalibration *self, const ImkShcalibrationReport *report)
+{
+  if (!report->is_settled)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("The mirror still moves 100 frames after a poke, so the elements of "
+         "the interaction matrix are too small. Calibrate again at a lower "
+         "frame rate."),
+        (NULL));
+  else if (!report->is_linear)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("The mirror does not follow steps of twice calibration-poke in "
+         "proportion, so each poke lasted %u frames longer. If it limits its "
+         "own steps, set slew-limit to that of the mirror, and "
+         "calibration-poke to half of it at most.",
+            report->last - report->first),
+        (NULL));
+}
+
 static void
 finish (GstShReconstructCalibration *self)
 {
@@ -311,6 +332,7 @@ finish (GstShReconstructCalibration *self)
   post (self, error ? "failed" : "done",
       error ? error->message : "The interaction matrix is complete.", &report);
   warn_of_lost (self, &report);
+  warn_of_mirror (self, &report);
   g_clear_error (&error);
 }
 
@@ -370,6 +392,13 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     fail (self, "Frames are missing so often that no poke could be measured "
                 "for 1000 frames. Lower the frame rate, or find what loses "
                 "them: stats counts frames-missing.");
+    return FALSE;
+  case IMK_SHCALIBRATION_NONLINEAR:
+    fail (self, "The mirror does not follow steps of twice calibration-poke in "
+                "proportion, so sinusoidal cannot measure it. If it limits its "
+                "own steps, set slew-limit to that of the mirror, and "
+                "calibration-poke to half of it at most, or take another "
+                "calibration-method.");
     return FALSE;
   }
   return FALSE;

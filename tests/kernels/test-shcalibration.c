@@ -17,7 +17,10 @@ typedef struct Bench {
   float past[MOST][N_COMMANDS]; /* the newest first */
   double impulse[MOST];         /* lag 1, 2, ... */
   double noise, aberration, drift;
-  double lost; /* share of frames before which one or two are missing */
+  double lost;      /* share of frames before which one or two are missing */
+  double slew;      /* of the mirror in a frame, 0 for any */
+  double vibration; /* of all slopes */
+  uint32_t n_frames;
   uint64_t seed;
 } Bench;
 
@@ -47,10 +50,12 @@ bench_init (Bench *b, double noise, const double *impulse, uint32_t n)
 static void
 see (Bench *b, float *slopes)
 {
+  const double tilt = b->vibration * sin (0.8 * b->n_frames++);
+
   if (b->drift > 0)
     b->aberration += b->drift * draw (b);
   for (int i = 0; i < N_SLOPES; i++) {
-    double sum = b->aberration + b->noise * draw (b);
+    double sum = b->aberration + tilt + b->noise * draw (b);
 
     for (int lag = 0; lag < MOST; lag++)
       for (int k = 0; k < N_COMMANDS; k++)
@@ -64,8 +69,12 @@ static void
 send (Bench *b, const float *pokes)
 {
   memmove (b->past[1], b->past[0], sizeof (b->past) - sizeof (b->past[0]));
-  if (pokes)
-    memcpy (b->past[0], pokes, sizeof (b->past[0]));
+  for (int k = 0; pokes && k < N_COMMANDS; k++) {
+    const float limit = b->slew > 0 ? (float) b->slew : INFINITY;
+    const float step = pokes[k] - b->past[1][k];
+
+    b->past[0][k] = b->past[1][k] + fminf (fmaxf (step, -limit), limit);
+  }
 }
 
 /* Returns: whether frames were lost */
@@ -519,6 +528,85 @@ TEST (test_a_mirror_that_does_not_answer_is_found,
   bench_init (&b, 0.1, NULL, 0);
   test_check (calibrate (&b, &c, NULL).state == IMK_SHCALIBRATION_NO_RESPONSE,
       "noise is taken for an answer");
+}
+
+static const double slews[] = {0.19, 0.15, 0.12, 0.09, 0.07, 0.05, 0.03};
+
+/* A step of two pokes is 0.2. */
+TEST (test_a_mirror_with_a_limit_of_its_own, "a mirror with a limit of its own")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t i = 0; i < sizeof (slews) / sizeof (slews[0]); i++) {
+      ImkShcalibrationConfig c = config_of (method);
+      double squares = 0;
+      Bench b;
+      Result r;
+
+      c.n_repeats = 8;
+      bench_init (&b, 0.01, whole, 2);
+      b.slew = slews[i];
+      r = calibrate (&b, &c, NULL);
+      if (method == IMK_SHCALIBRATION_SINUSOIDAL) {
+        test_check (r.state == IMK_SHCALIBRATION_NONLINEAR, "slew %g: state %d",
+            b.slew, r.state);
+        continue;
+      }
+      test_check (!r.report.is_linear, "method %d, slew %g is not found",
+          method, b.slew);
+      for (int k = 0; k < N_SLOPES * N_COMMANDS; k++) {
+        double z = (r.interaction[k] - b.truth[k]) / r.noise[k];
+
+        squares += z * z / (N_SLOPES * N_COMMANDS);
+      }
+      test_check (squares < 1.6,
+          "method %d, slew %g: errors are %g times what they should be", method,
+          b.slew, sqrt (squares));
+    }
+}
+
+TEST (test_noise_is_no_limit, "noise is no limit")
+{
+  static const struct {
+    double noise, drift, vibration, dropouts;
+  } airs[] = {{0.001, 0, 0, 0}, {0.1, 0, 0, 0}, {0.001, 0.01, 0, 0},
+      {0.01, 0, 0.1, 0}, {0.01, 0.01, 0.05, 0}, {0.01, 0, 0, 0.05},
+      {0.001, 0, 0.5, 0}, {0.001, 0.03, 0, 0}};
+
+  for (uint32_t i = 0; i < sizeof (airs) / sizeof (airs[0]); i++)
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+      ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_SINUSOIDAL);
+      Bench b;
+      Result r;
+
+      c.n_repeats = 2;
+      bench_init (&b, airs[i].noise, whole, 2);
+      b.seed = seed;
+      b.drift = airs[i].drift;
+      b.vibration = airs[i].vibration;
+      r = calibrate_with (&b, &c, NULL, airs[i].dropouts);
+      test_check (r.state == IMK_SHCALIBRATION_DONE && r.report.is_linear,
+          "air %u, seed %u: state %d", i, (unsigned) seed, r.state);
+    }
+}
+
+TEST (
+    test_a_mirror_that_is_too_slow_is_told, "a mirror that is too slow is told")
+{
+  ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_PUSH_PULL);
+  double impulse[MOST];
+  Bench b;
+  Result r;
+
+  make_impulse (1, 0.02, impulse);
+  bench_init (&b, 0.001, impulse, MOST);
+  r = calibrate (&b, &c, NULL);
+  test_check (r.state == IMK_SHCALIBRATION_DONE && !r.report.is_settled,
+      "state %d", r.state);
+  make_impulse (1, 0.2, impulse);
+  bench_init (&b, 0.001, impulse, MOST);
+  r = calibrate (&b, &c, NULL);
+  test_check (r.state == IMK_SHCALIBRATION_DONE && r.report.is_settled,
+      "state %d", r.state);
 }
 
 static void

@@ -281,6 +281,10 @@ end_period (ImkShcalibration *s)
     return false;
   }
   begin_period (s);
+  if (!s->shape.is_linear && s->config.method == IMK_SHCALIBRATION_SINUSOIDAL) {
+    s->state = IMK_SHCALIBRATION_NONLINEAR;
+    return false;
+  }
   if (s->shape.last <= MAX_LAG || s->is_long)
     return false;
   s->is_long = true;
@@ -942,7 +946,9 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
   *report = (ImkShcalibrationReport){.latency = self->shape.latency,
       .first = self->shape.first,
       .last = self->shape.last,
-      .n_frames = self->n_frames};
+      .n_frames = self->n_frames,
+      .is_linear = self->shape.is_linear,
+      .is_settled = self->shape.is_settled};
   memset (interaction, 0, n_commands * self->n_slopes * sizeof (float));
   for (size_t i = 0; i < n_commands * self->n_slopes; i++)
     noise[i] = INFINITY;

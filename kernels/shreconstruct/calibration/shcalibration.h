@@ -57,12 +57,17 @@ typedef struct ImkShcalibrationConfig {
  * @noise: rms of the standard errors
  * @rms: of the elements
  * @n_lost: cells that were valid in most frames, but lack an estimate for a
- *   command */
+ *   command
+ * @is_linear: false for a mirror that limits its own steps: each poke then
+ *   lasted until all of its response was there
+ * @is_settled: false if the response is longer than 100 frames: elements are
+ *   too small */
 typedef struct ImkShcalibrationReport {
   double latency;
   uint32_t first, last, n_frames, n_unseen;
   double noise, rms;
   uint32_t n_lost;
+  bool is_linear, is_settled;
 } ImkShcalibrationReport;
 
 typedef struct ImkShcalibration ImkShcalibration;
@@ -72,6 +77,8 @@ typedef enum ImkShcalibrationState {
   IMK_SHCALIBRATION_DONE,
   IMK_SHCALIBRATION_NO_RESPONSE, /* slopes do not follow the commands */
   IMK_SHCALIBRATION_GAPS,        /* frames are missing too often */
+  IMK_SHCALIBRATION_NONLINEAR,   /* SINUSOIDAL: the mirror does not follow a
+                                  * step of two pokes in proportion */
 } ImkShcalibrationState;
 
 /* Push-pull, poke 0.1, 4 repeats, 1 frame. */
@@ -99,7 +106,8 @@ IMK_API ImkStatus imk_shcalibration_new (const ImkShcalibrationConfig *config,
  * A response of more than 20 frames takes a second one. Then come the pokes:
  * each lasts until 90 % of its response is there, and what it has of those
  * before and after is removed with the response. Elements are in slopes for
- * each unit of a command.
+ * each unit of a command. A mirror that limits its own steps has echoes in the
+ * sequence. Its response to waves is another one, so SINUSOIDAL refuses it.
  *
  * The frames in which a cell is invalid have no part in its estimates.
  * PUSH_PULL and HADAMARD take the mean of the others of the same poke; a cell

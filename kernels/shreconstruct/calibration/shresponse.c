@@ -21,13 +21,17 @@ enum {
  * noise, the second one is exceeded once in 100000 calibrations. */
 #define LEAST_RESPONSE 4
 #define LEAST_ECHO 5.5
-/* Of the whole: echoes below it change an interaction matrix by less than 1 %,
- * and a share below it is rounding. */
+/* Of the strongest share: echoes below it change an interaction matrix by less
+ * than 1 %, and a share below it is rounding. */
 #define LEAST_ECHO_SHARE 0.003
 #define LEAST_SHARE 1e-6
-/* Echoes everywhere hide in their own spread. But it is then this many times
- * that of the slopes across the response. */
-#define MOST_SPREAD 4
+/* Echoes everywhere hide in their own spread. But then a mirror with a limit in
+ * a frame leaves this part of what the shares do not explain. */
+#define MOST_LEFT 0.5
+/* Such limits, in steps from one poke to the other. */
+#define MOST_LIMIT 0.95
+#define LEAST_LIMIT 0.05
+#define LIMIT_RATIO 0.87
 /* Of the whole: with more of it outside of the lags between @begin and @settle
  * pokes would be much weaker than they are sent. */
 #define MOST_OUTSIDE 0.1
@@ -157,18 +161,95 @@ find_core (ImkShresponse *r, uint32_t best)
   }
 }
 
-/* @expected: standard error of a share, if noise has no direction */
 static bool
-is_linear (const double *quiet, double error, double expected, double whole)
+has_echo (const double *quiet, double error, double strongest)
 {
-  double most = 0, squares = 0;
+  double most = 0;
 
-  for (uint32_t i = 0; i < N_QUIET; i++) {
+  for (uint32_t i = 0; i < N_QUIET; i++)
     most = fmax (most, fabs (quiet[i]));
-    squares += quiet[i] * quiet[i] / N_QUIET;
+  return most > LEAST_ECHO * error && most > LEAST_ECHO_SHARE * strongest;
+}
+
+static void
+subtract (double *values, const double *other, double factor, uint32_t delay)
+{
+  for (uint32_t t = 0; t < PERIOD; t++)
+    values[t] -= factor * other[(t + PERIOD - delay) % PERIOD];
+}
+
+static double
+product (const double *a, const double *b)
+{
+  double sum = 0;
+
+  for (uint32_t t = 0; t < PERIOD; t++)
+    sum += a[t] * b[t];
+  return sum;
+}
+
+/* From a frame to the next: so that a drift is not taken for a slow mirror. */
+static void
+take_steps (double *values)
+{
+  const double last = values[PERIOD - 1];
+
+  for (uint32_t t = PERIOD - 1; t > 0; t--)
+    values[t] -= values[t - 1];
+  values[0] -= last;
+}
+
+/* Returns: power of what shares leave of the steps of responses */
+static double
+left_by_shares (const int8_t *sequence, const double *along,
+    const double *shares, uint32_t first, uint32_t last)
+{
+  double signs[PERIOD], left[PERIOD];
+
+  for (uint32_t t = 0; t < PERIOD; t++)
+    signs[t] = sequence[t];
+  memcpy (left, along, sizeof (left));
+  for (uint32_t lag = first; lag <= last; lag++)
+    subtract (left, signs, shares[lag], lag);
+  take_steps (left);
+  return product (left, left);
+}
+
+/* Returns: likewise, of a mirror that moves by @limit in a frame at most, with
+ * three delays about @best for the fraction of a frame */
+static double
+left_by_limit (
+    const int8_t *sequence, const double *along, double limit, uint32_t best)
+{
+  double place[PERIOD], parts[3][PERIOD] = {{0}}, left[PERIOD], at = 0;
+
+  for (uint32_t t = 0; t < 2 * PERIOD; t++) {
+    at += fmin (fmax (sequence[t % PERIOD] - at, -limit), limit);
+    place[t % PERIOD] = at;
   }
-  return most < LEAST_ECHO_SHARE * whole ||
-         (most < LEAST_ECHO * error && sqrt (squares) < MOST_SPREAD * expected);
+  take_steps (place);
+  memcpy (left, along, sizeof (left));
+  take_steps (left);
+  for (uint32_t i = 0; i < 3; i++) {
+    subtract (parts[i], place, -1, best + i - 1);
+    for (uint32_t j = 0; j < i; j++)
+      subtract (parts[i], parts[j],
+          product (parts[i], parts[j]) / product (parts[j], parts[j]), 0);
+    subtract (left, parts[i],
+        product (left, parts[i]) / product (parts[i], parts[i]), 0);
+  }
+  return product (left, left);
+}
+
+static bool
+has_limit (
+    const int8_t *sequence, const double *along, double left, uint32_t best)
+{
+  for (double limit = 2 * MOST_LIMIT; limit > 2 * LEAST_LIMIT;
+       limit *= LIMIT_RATIO)
+    if (left_by_limit (sequence, along, limit, best) < MOST_LEFT * left)
+      return true;
+  return false;
 }
 
 bool
@@ -177,15 +258,13 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
     ImkShresponse *response)
 {
   double along[PERIOD], shares[PERIOD], sizes[N_QUIET], scratch[N_QUIET];
-  double power = 0, noise, least, whole = 0;
+  double noise, least, left, whole = 0;
   ImkShresponse r = {0};
 
   subtract_means (frames, means, n_slopes);
   noise = project (frames, direction, n_slopes, along) / (PERIOD + 1);
   noise *= (double) n_slopes / (double) (n_slopes - 1); /* along it, too */
   correlate (sequence, along, shares);
-  for (size_t i = 0; i < n_slopes; i++)
-    power += direction[i] * direction[i];
   if (!(shares[best] > LEAST_CONTRAST * noise))
     return false;
   shares[best] -= noise; /* of the direction, which is from the same frames */
@@ -196,7 +275,11 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
   least = fmax (least, LEAST_SHARE * shares[best]);
   r.first = end_of (shares, best, -1, least);
   r.last = end_of (shares, best, 1, least);
-  if (r.last > best + 2) /* a tail, most of which is below the noise */
+  r.is_settled = r.last < MOST;
+  left = left_by_shares (sequence, along, shares, r.first, r.last);
+  r.is_linear = !has_echo (shares + QUIET, r.error, shares[best]) &&
+                !has_limit (sequence, along, left, best);
+  if (r.is_linear && r.last > best + 2) /* a tail, most of it below the noise */
     r.last = 2 * r.last - best < MOST ? 2 * r.last - best : MOST;
   for (uint32_t lag = r.first; lag <= r.last; lag++)
     whole += shares[lag];
@@ -206,8 +289,6 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
     r.impulse[lag] = shares[lag] / whole;
     r.latency += lag * r.impulse[lag];
   }
-  r.is_linear = is_linear (
-      shares + QUIET, r.error, sqrt (noise * power / (double) n_slopes), whole);
   r.error /= whole;
   find_core (&r, best);
   if (!r.is_linear) { /* shares of the sequence are not those of pokes */

@@ -19,12 +19,13 @@ enum {
  * @begin, @settle: the shortest range of lags that leaves out a tenth
  * @error: standard error of a share
  * @latency: mean lag, in frames
- * @is_linear: whether noise explains what is no response */
+ * @is_linear: whether noise explains what is no response
+ * @is_settled: whether the response ends within IMK_SHRESPONSE_MOST */
 typedef struct ImkShresponse {
   double impulse[IMK_SHRESPONSE_MOST + 1];
   uint32_t first, last, begin, settle;
   double error, latency;
-  bool is_linear;
+  bool is_linear, is_settled;
 } ImkShresponse;
 
 /* x^8 + x^6 + x^5 + x^4 + 1 */
