@@ -20,8 +20,8 @@ struct _GstShReconstructCalibration {
   /* of the streaming thread */
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
-  gdouble running_poke;
-  gfloat *running_flat; /* [running_commands]: about which it pokes */
+  gdouble running_poke, told; /* progress */
+  gfloat *running_flat;       /* [running_commands]: about which it pokes */
   guint8 *running_dead; /* [running_commands]: those that it does not poke */
 };
 
@@ -134,6 +134,21 @@ post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
       self->element, gst_message_new_element (GST_OBJECT (self->element), s));
 }
 
+/* A message for each part of a hundred. */
+static void
+post_progress (GstShReconstructCalibration *self)
+{
+  const gdouble part = imk_shcalibration_progress (self->kernel);
+
+  if (part < self->told + 0.01)
+    return;
+  self->told = part;
+  gst_element_post_message (self->element,
+      gst_message_new_element (GST_OBJECT (self->element),
+          gst_structure_new ("shreconstruct-calibration-progress", "part",
+              G_TYPE_DOUBLE, part, NULL)));
+}
+
 /* A calibration takes long: a path that cannot be written is told before. */
 static gboolean
 check_location (GstShReconstructCalibration *self, const gchar *location)
@@ -178,6 +193,7 @@ end (GstShReconstructCalibration *self)
   g_clear_pointer (&self->kernel, imk_shcalibration_free);
   g_clear_pointer (&self->running_flat, g_free);
   g_clear_pointer (&self->running_dead, g_free);
+  self->told = 0;
   g_atomic_int_set (&self->is_wanted, FALSE);
 }
 
@@ -379,6 +395,7 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
   case IMK_SHCALIBRATION_RUNNING:
     for (guint i = 0; i < n_commands; i++)
       commands[i] += pokes[i];
+    post_progress (self);
     return TRUE;
   case IMK_SHCALIBRATION_DONE:
     finish (self);

@@ -37,6 +37,7 @@ struct ImkShcalibration {
   uint32_t n_frames;  /* so far */
   uint32_t n_unsure;  /* frames to come that see pokes of before a gap */
   uint32_t n_spoiled; /* such frames since one that is of use */
+  double progress;    /* the most so far: pokes are sent once more after gaps */
   Spread *spread;     /* [n_live][n_slopes]; HADAMARD: [order], of the patterns,
                        * and of the commands at the end */
   uint8_t *valid;     /* [n_cells], of the frame */
@@ -815,6 +816,21 @@ count_spoiled (ImkShcalibration *s)
     s->state = IMK_SHCALIBRATION_GAPS;
 }
 
+static void
+note_progress (ImkShcalibration *s)
+{
+  const ImkShresponse *r = &s->shape;
+  const uint32_t n_groups = (s->n_live + GROUP - 1) / GROUP;
+  double n_pokes =
+      2.0 * n_rows (s) * (s->config.n_frames + r->settle - r->begin);
+
+  if (s->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
+    n_pokes = (double) n_groups * (period_of (s) + r->last);
+  n_pokes = n_pokes * s->config.n_repeats + r->last;
+  s->progress = fmax (s->progress,
+      (s->f + (r->last > 0 ? PERIOD : s->n_phases)) / (n_pokes + PERIOD));
+}
+
 ImkShcalibrationState
 imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
     const uint8_t *flags, float *pokes)
@@ -838,6 +854,7 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
     self->f++;
   }
   self->n_frames++;
+  note_progress (self);
   count_spoiled (self);
   return self->state;
 }
@@ -845,9 +862,7 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
 double
 imk_shcalibration_progress (const ImkShcalibration *self)
 {
-  return self->state == IMK_SHCALIBRATION_DONE
-             ? 1
-             : (double) self->repeat / self->config.n_repeats;
+  return self->state == IMK_SHCALIBRATION_DONE ? 1 : self->progress;
 }
 
 /* --- the noise ------------------------------------------------------------ */
