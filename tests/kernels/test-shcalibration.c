@@ -276,6 +276,40 @@ TEST (test_noise_of_a_response_of_several_frames,
     }
 }
 
+/* The drift hides 7 % in the next frame, which must not look like a mirror with
+ * a limit, and is in the stated noise. */
+TEST (test_a_fraction_that_drift_hides, "a fraction that drift hides")
+{
+  enum { N_BENCHES = 30 };
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++) {
+    ImkShcalibrationConfig c = config_of (method);
+    double impulse[MOST], squares = 0;
+
+    c.n_repeats = 20;
+    make_impulse (2.07, 1, impulse);
+    for (int n = 0; n < N_BENCHES; n++) {
+      Bench b;
+      Result r;
+
+      bench_init (&b, 0.003, impulse, MOST);
+      b.seed = (uint64_t) n + 1;
+      b.drift = 0.05;
+      r = calibrate (&b, &c, NULL);
+      test_check (r.state == IMK_SHCALIBRATION_DONE && r.report.is_linear,
+          "method %d, bench %d: state %d", method, n, r.state);
+      for (int i = 0; i < N_SLOPES * N_COMMANDS; i++) {
+        double z = (r.interaction[i] - b.truth[i]) / r.noise[i];
+
+        squares += z * z / (N_BENCHES * N_SLOPES * N_COMMANDS);
+      }
+    }
+    test_check (squares < 1.5 * 1.5,
+        "method %d: errors are %g times the stated noise", method,
+        sqrt (squares));
+  }
+}
+
 TEST (test_noise_is_known, "noise is known")
 {
   double noise[3];

@@ -448,12 +448,12 @@ undo_overlap (ImkShcalibration *s)
   const uint32_t n = n_rows (s);
   double *means = s->inverse + 2 * (size_t) n, gain = 0, error;
 
-  if (s->shape.first == s->shape.begin && s->shape.last == s->shape.settle)
-    return;
   error = imk_shresponse_invert (
       &s->shape, s->config.n_frames, n, s->inverse, s->inverse + n);
   for (uint32_t k = 0; k < GROUP; k++)
     s->scale_errors[k] = error;
+  if (s->shape.first == s->shape.begin && s->shape.last == s->shape.settle)
+    return;
   for (uint32_t d = 0; d < n; d++)
     gain += s->inverse[d] * s->inverse[d];
   for (uint32_t i = 0; i < s->n_slopes; i++) {
@@ -700,7 +700,8 @@ scale_error_at (const ImkShcalibration *s, double omega, double re, double im)
 
     squares += (share - 1) * (share - 1);
   }
-  return s->shape.error * sqrt (squares);
+  return hypot (
+      s->shape.error * sqrt (squares), s->shape.hidden * (1 - cos (omega)));
 }
 
 /* @estimate: sums with cosines and sines become elements. */

@@ -199,39 +199,15 @@ take_steps (double *values)
   values[0] -= last;
 }
 
-/* Returns: power of what shares leave of the steps of responses */
+/* Fits @steps with three delays about @best, for the fraction of a frame.
+ * Returns: the power of what it leaves of @left */
 static double
-left_by_shares (const int8_t *sequence, const double *along,
-    const double *shares, uint32_t first, uint32_t last)
+fit (double *left, const double *steps, uint32_t best)
 {
-  double signs[PERIOD], left[PERIOD];
+  double parts[3][PERIOD] = {{0}};
 
-  for (uint32_t t = 0; t < PERIOD; t++)
-    signs[t] = sequence[t];
-  memcpy (left, along, sizeof (left));
-  for (uint32_t lag = first; lag <= last; lag++)
-    subtract (left, signs, shares[lag], lag);
-  take_steps (left);
-  return product (left, left);
-}
-
-/* Returns: likewise, of a mirror that moves by @limit in a frame at most, with
- * three delays about @best for the fraction of a frame */
-static double
-left_by_limit (
-    const int8_t *sequence, const double *along, double limit, uint32_t best)
-{
-  double place[PERIOD], parts[3][PERIOD] = {{0}}, left[PERIOD], at = 0;
-
-  for (uint32_t t = 0; t < 2 * PERIOD; t++) {
-    at += fmin (fmax (sequence[t % PERIOD] - at, -limit), limit);
-    place[t % PERIOD] = at;
-  }
-  take_steps (place);
-  memcpy (left, along, sizeof (left));
-  take_steps (left);
   for (uint32_t i = 0; i < 3; i++) {
-    subtract (parts[i], place, -1, best + i - 1);
+    subtract (parts[i], steps, -1, best + i - 1);
     for (uint32_t j = 0; j < i; j++)
       subtract (parts[i], parts[j],
           product (parts[i], parts[j]) / product (parts[j], parts[j]), 0);
@@ -239,6 +215,40 @@ left_by_limit (
         product (left, parts[i]) / product (parts[i], parts[i]), 0);
   }
   return product (left, left);
+}
+
+/* Returns: power of what @response leaves of the steps of @along */
+static double
+left_by_shares (const int8_t *sequence, const double *along,
+    const double *shares, const ImkShresponse *response, uint32_t best)
+{
+  double signs[PERIOD], left[PERIOD];
+
+  for (uint32_t t = 0; t < PERIOD; t++)
+    signs[t] = sequence[t];
+  memcpy (left, along, sizeof (left));
+  for (uint32_t lag = response->first; lag <= response->last; lag++)
+    subtract (left, signs, shares[lag], lag);
+  take_steps (left);
+  take_steps (signs);
+  return fit (left, signs, best);
+}
+
+/* Returns: likewise, of a mirror that moves by @limit in a frame at most */
+static double
+left_by_limit (
+    const int8_t *sequence, const double *along, double limit, uint32_t best)
+{
+  double place[PERIOD], left[PERIOD], at = 0;
+
+  for (uint32_t t = 0; t < 2 * PERIOD; t++) {
+    at += fmin (fmax (sequence[t % PERIOD] - at, -limit), limit);
+    place[t % PERIOD] = at;
+  }
+  memcpy (left, along, sizeof (left));
+  take_steps (left);
+  take_steps (place);
+  return fit (left, place, best);
 }
 
 static bool
@@ -276,7 +286,7 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
   r.first = end_of (shares, best, -1, least);
   r.last = end_of (shares, best, 1, least);
   r.is_settled = r.last < MOST;
-  left = left_by_shares (sequence, along, shares, r.first, r.last);
+  left = left_by_shares (sequence, along, shares, &r, best);
   r.is_linear = !has_echo (shares + QUIET, r.error, shares[best]) &&
                 !has_limit (sequence, along, left, best);
   if (r.is_linear && r.last > best + 2) /* a tail, most of it below the noise */
@@ -290,6 +300,9 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
     r.latency += lag * r.impulse[lag];
   }
   r.error /= whole;
+  r.hidden = fmax (r.first > 1 ? fabs (shares[r.first - 1]) : 0,
+                 r.last < MOST ? fabs (shares[r.last + 1]) : 0) /
+             whole;
   find_core (&r, best);
   if (!r.is_linear) { /* shares of the sequence are not those of pokes */
     r.begin = r.first;
@@ -333,7 +346,8 @@ add_lag (const ImkShresponse *r, int64_t lag, double impulse, uint32_t n_frames,
   }
 }
 
-/* Returns: the relative error of a pair from those of the impulse */
+/* Returns: the relative error of a pair from those of the impulse. A share of
+ * the pokes before or after takes away itself and half of itself. */
 static double
 find_shares (const ImkShresponse *r, uint32_t n_frames, uint32_t n_pairs,
     double *shares, double *alone)
@@ -348,7 +362,7 @@ find_shares (const ImkShresponse *r, uint32_t n_frames, uint32_t n_pairs,
     add_lag (r, lag, 1, n_frames, n_pairs, alone);
     squares += (alone[0] - shares[0]) * (alone[0] - shares[0]);
   }
-  return r->error * sqrt (squares) / shares[0];
+  return hypot (r->error * sqrt (squares), 1.5 * r->hidden) / shares[0];
 }
 
 /* By Richardson's iteration: a pair has most of itself. */

@@ -18,13 +18,15 @@ enum {
  * @first, @last: lags of the first and the last share above the noise
  * @begin, @settle: the shortest range of lags that leaves out a tenth
  * @error: standard error of a share
+ * @hidden: the larger share just outside of @first and @last: a fraction of a
+ *   frame that the noise may hide
  * @latency: mean lag, in frames
  * @is_linear: whether noise explains what is no response
  * @is_settled: whether the response ends within IMK_SHRESPONSE_MOST */
 typedef struct ImkShresponse {
   double impulse[IMK_SHRESPONSE_MOST + 1];
   uint32_t first, last, begin, settle;
-  double error, latency;
+  double error, hidden, latency;
   bool is_linear, is_settled;
 } ImkShresponse;
 
