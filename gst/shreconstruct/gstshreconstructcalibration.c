@@ -20,8 +20,8 @@ struct _GstShReconstructCalibration {
   /* of the streaming thread */
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
-  gdouble running_poke;
-  gfloat *running_flat; /* [running_commands]: about which it pokes */
+  gdouble running_poke, told; /* progress */
+  gfloat *running_flat;       /* [running_commands]: about which it pokes */
   guint8 *running_dead; /* [running_commands]: those that it does not poke */
 };
 
@@ -134,6 +134,21 @@ post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
       self->element, gst_message_new_element (GST_OBJECT (self->element), s));
 }
 
+/* A message for each part of a hundred. */
+static void
+post_progress (GstShReconstructCalibration *self)
+{
+  const gdouble part = imk_shcalibration_progress (self->kernel);
+
+  if (part < self->told + 0.01)
+    return;
+  self->told = part;
+  gst_element_post_message (self->element,
+      gst_message_new_element (GST_OBJECT (self->element),
+          gst_structure_new ("shreconstruct-calibration-progress", "part",
+              G_TYPE_DOUBLE, part, NULL)));
+}
+
 /* A calibration takes long: a path that cannot be written is told before. */
 static gboolean
 check_location (GstShReconstructCalibration *self, const gchar *location)
@@ -178,6 +193,7 @@ end (GstShReconstructCalibration *self)
   g_clear_pointer (&self->kernel, imk_shcalibration_free);
   g_clear_pointer (&self->running_flat, g_free);
   g_clear_pointer (&self->running_dead, g_free);
+  self->told = 0;
   g_atomic_int_set (&self->is_wanted, FALSE);
 }
 
@@ -291,6 +307,27 @@ warn_of_lost (
         (NULL));
 }
 
+/* What makes the pokes longer, or the elements wrong. */
+static void
+warn_of_mirror (
+    GstShReconstructCalibration *self, const ImkShcalibrationReport *report)
+{
+  if (!report->is_settled)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("The mirror still moves 100 frames after a poke, so the elements of "
+         "the interaction matrix are too small. Calibrate again at a lower "
+         "frame rate."),
+        (NULL));
+  else if (!report->is_linear)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("The mirror does not follow steps of twice calibration-poke in "
+         "proportion, so each poke lasted %u frames longer. If it limits its "
+         "own steps, set slew-limit to that of the mirror, and "
+         "calibration-poke to half of it at most.",
+            report->last - report->first),
+        (NULL));
+}
+
 static void
 finish (GstShReconstructCalibration *self)
 {
@@ -311,6 +348,7 @@ finish (GstShReconstructCalibration *self)
   post (self, error ? "failed" : "done",
       error ? error->message : "The interaction matrix is complete.", &report);
   warn_of_lost (self, &report);
+  warn_of_mirror (self, &report);
   g_clear_error (&error);
 }
 
@@ -357,6 +395,7 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
   case IMK_SHCALIBRATION_RUNNING:
     for (guint i = 0; i < n_commands; i++)
       commands[i] += pokes[i];
+    post_progress (self);
     return TRUE;
   case IMK_SHCALIBRATION_DONE:
     finish (self);
@@ -370,6 +409,13 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     fail (self, "Frames are missing so often that no poke could be measured "
                 "for 1000 frames. Lower the frame rate, or find what loses "
                 "them: stats counts frames-missing.");
+    return FALSE;
+  case IMK_SHCALIBRATION_NONLINEAR:
+    fail (self, "The mirror does not follow steps of twice calibration-poke in "
+                "proportion, so sinusoidal cannot measure it. If it limits its "
+                "own steps, set slew-limit to that of the mirror, and "
+                "calibration-poke to half of it at most, or take another "
+                "calibration-method.");
     return FALSE;
   }
   return FALSE;

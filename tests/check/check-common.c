@@ -710,7 +710,8 @@ check_element_message (GstBus *bus, const gchar *name)
   GstMessage *message = check_message (bus, GST_MESSAGE_ELEMENT);
   const GstStructure *s = gst_message_get_structure (message);
 
-  if (gst_structure_has_name (s, "imaging-settings")) {
+  if (gst_structure_has_name (s, "imaging-settings") ||
+      g_str_has_suffix (gst_structure_get_name (s), "-progress")) {
     gst_message_unref (message);
     return check_element_message (bus, name);
   }

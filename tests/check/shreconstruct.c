@@ -741,15 +741,18 @@ CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
 
 /* A mirror and a sensor that answer in the next frame.
  * @n_dark: cells that are invalid once the latency is known
+ * @limit: of a step of the first actuator
  * Returns: (transfer full): the message of the end */
 static GstMessage *
-calibrate (
-    GstHarness *h, GstBus *bus, gdouble answer, guint n_frames, guint n_dark)
+calibrate_with (GstHarness *h, GstBus *bus, gdouble answer, guint n_frames,
+    guint n_dark, gfloat limit)
 {
-  gfloat commands[N_COMMANDS] = {0};
+  gfloat commands[N_COMMANDS] = {0}, at = 0;
 
   for (guint t = 0; t < n_frames; t++) {
-    const gfloat x = (gfloat) answer * commands[0], y = -commands[1];
+    const gfloat x =
+        (gfloat) answer * (at += CLAMP (commands[0] - at, -limit, limit));
+    const gfloat y = -commands[1];
     const gfloat dark = t > 280 ? NAN : 0;
     const gfloat slopes[] = {
         x + 1 + (n_dark > 1 ? dark : 0), 3 * x + (n_dark > 0 ? dark : 0), y, y};
@@ -763,6 +766,13 @@ calibrate (
   if (n_frames == 20)
     fail_unless (gst_harness_push_event (h, gst_event_new_eos ()));
   return check_element_message (bus, "shreconstruct-calibration");
+}
+
+static GstMessage *
+calibrate (
+    GstHarness *h, GstBus *bus, gdouble answer, guint n_frames, guint n_dark)
+{
+  return calibrate_with (h, bus, answer, n_frames, n_dark, G_MAXFLOAT);
 }
 
 static const gchar *
@@ -1031,6 +1041,26 @@ CHECK_LOOP_TEST (test_cells_that_are_lost_are_told, 2)
       told_by (message, "state"), __i__ == 0 ? "done" : "failed");
   if (__i__ == 0)
     check_warning (bus, STREAM, FAILED, "1 cells were valid");
+}
+
+/* Of 0.15, where a step from a poke to the opposite one is 0.2. */
+CHECK_LOOP_TEST (test_a_limit_of_the_mirror_itself_is_told, 2)
+{
+  const gchar *method = __i__ ? "sinusoidal" : "push-pull";
+  g_autofree gchar *launch = g_strdup_printf ("calibration-method=%s", method);
+  g_autoptr (CheckHarness) h = harness_new (launch, SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  message = calibrate_with (h, bus, 1, 600, 0, 0.15f);
+  fail_unless_equals_string (
+      told_by (message, "state"), __i__ ? "failed" : "done");
+  if (__i__)
+    fail_unless (strstr (told_by (message, "text"), "set slew-limit"));
+  else
+    check_warning (bus, STREAM, FAILED, "set slew-limit");
 }
 
 /* --- the device ----------------------------------------------------------- */

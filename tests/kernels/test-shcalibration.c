@@ -10,14 +10,17 @@
 
 #include "kernel-test.h"
 
-enum { N_CELLS = 9, N_COMMANDS = 5, N_SLOPES = 2 * N_CELLS, MOST = 8 };
+enum { N_CELLS = 9, N_COMMANDS = 5, N_SLOPES = 2 * N_CELLS, MOST = 128 };
 
 typedef struct Bench {
   float truth[N_SLOPES * N_COMMANDS];
   float past[MOST][N_COMMANDS]; /* the newest first */
   double impulse[MOST];         /* lag 1, 2, ... */
   double noise, aberration, drift;
-  double lost; /* share of frames before which one or two are missing */
+  double lost;      /* share of frames before which one or two are missing */
+  double slew;      /* of the mirror in a frame, 0 for any */
+  double vibration; /* of all slopes */
+  uint32_t n_frames;
   uint64_t seed;
 } Bench;
 
@@ -47,10 +50,12 @@ bench_init (Bench *b, double noise, const double *impulse, uint32_t n)
 static void
 see (Bench *b, float *slopes)
 {
+  const double tilt = b->vibration * sin (0.8 * b->n_frames++);
+
   if (b->drift > 0)
     b->aberration += b->drift * draw (b);
   for (int i = 0; i < N_SLOPES; i++) {
-    double sum = b->aberration + b->noise * draw (b);
+    double sum = b->aberration + tilt + b->noise * draw (b);
 
     for (int lag = 0; lag < MOST; lag++)
       for (int k = 0; k < N_COMMANDS; k++)
@@ -64,8 +69,12 @@ static void
 send (Bench *b, const float *pokes)
 {
   memmove (b->past[1], b->past[0], sizeof (b->past) - sizeof (b->past[0]));
-  if (pokes)
-    memcpy (b->past[0], pokes, sizeof (b->past[0]));
+  for (int k = 0; pokes && k < N_COMMANDS; k++) {
+    const float limit = b->slew > 0 ? (float) b->slew : INFINITY;
+    const float step = pokes[k] - b->past[1][k];
+
+    b->past[0][k] = b->past[1][k] + fminf (fmaxf (step, -limit), limit);
+  }
 }
 
 /* Returns: whether frames were lost */
@@ -171,6 +180,134 @@ TEST (test_the_matrix_is_the_true_one, "the matrix is the true one")
             i, (double) r.interaction[i], (double) b.truth[i]);
       test_check (r.report.noise < 1e-4, "noise %g", r.report.noise);
     }
+}
+
+static const struct {
+  double latency, reach; /* part of what is left of a step, in a frame */
+} mirrors[] = {{1.01, 1}, {1.05, 1}, {1.95, 1}, {2.02, 1}, {2.09, 1}, {2.12, 1},
+    {2.5, 1}, {2, 0.95}, {2, 0.9}, {2, 0.8}, {1.3, 0.5}, {2, 0.3}, {1, 0.15}};
+
+static void
+make_impulse (double latency, double reach, double *impulse)
+{
+  const int whole_frames = (int) latency;
+  double left = 1;
+
+  memset (impulse, 0, MOST * sizeof (*impulse));
+  for (int lag = whole_frames - 1; lag < MOST - 1; lag++) {
+    const double part = left * reach;
+
+    impulse[lag] += (1 - latency + whole_frames) * part;
+    impulse[lag + 1] += (latency - whole_frames) * part;
+    left -= part;
+  }
+}
+
+TEST (test_a_response_of_several_frames, "a response of several frames")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t d = 0; d < sizeof (mirrors) / sizeof (mirrors[0]); d++)
+      for (uint32_t n_frames = 1; n_frames <= 3; n_frames += 2) {
+        ImkShcalibrationConfig c = config_of (method);
+        double impulse[MOST], expected;
+        Bench b;
+        Result r;
+
+        make_impulse (mirrors[d].latency, mirrors[d].reach, impulse);
+        bench_init (&b, 0, impulse, MOST);
+        b.lost = n_frames > 1 && mirrors[d].reach > 0.5 ? 0.03 : 0;
+        c.n_frames = n_frames;
+        r = calibrate (&b, &c, NULL);
+        expected = mirrors[d].latency + 1 / mirrors[d].reach - 1;
+        test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+        test_check (fabs (r.report.latency - expected) < 1e-3,
+            "method %d, mirror %u: a latency of %g and not %g", method, d,
+            r.report.latency, expected);
+        for (int i = 0; i < N_SLOPES * N_COMMANDS; i++)
+          test_check (fabsf (r.interaction[i] - b.truth[i]) < 5e-5f,
+              "method %d, mirror %u: element %d is %g and should be %g", method,
+              d, i, (double) r.interaction[i], (double) b.truth[i]);
+      }
+}
+
+/* 5 commands: 2 x 5 pokes, or 2 x 8, in 4 repeats, after 276 frames. */
+TEST (test_a_fraction_of_a_frame_takes_no_more_frames,
+    "a fraction of a frame takes no more frames")
+{
+  const uint32_t n_pokes[] = {40, 64};
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_HADAMARD; method++)
+    for (int d = 0; d < 5; d++) {
+      ImkShcalibrationConfig c = config_of (method);
+      double impulse[MOST];
+      Bench b;
+      Result r;
+
+      make_impulse (mirrors[d].latency, mirrors[d].reach, impulse);
+      bench_init (&b, 0, impulse, MOST);
+      r = calibrate (&b, &c, NULL);
+      test_check (r.report.n_frames <= 276 + n_pokes[method] + 3,
+          "method %d, mirror %d: %u frames", method, d, r.report.n_frames);
+    }
+}
+
+TEST (test_noise_of_a_response_of_several_frames,
+    "noise of a response of several frames")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t d = 0; d < sizeof (mirrors) / sizeof (mirrors[0]); d++) {
+      ImkShcalibrationConfig c = config_of (method);
+      double impulse[MOST], squares = 0;
+      Bench b;
+      Result r;
+
+      c.n_repeats = 8;
+      make_impulse (mirrors[d].latency, mirrors[d].reach, impulse);
+      bench_init (&b, 0.005, impulse, MOST);
+      r = calibrate (&b, &c, NULL);
+      for (int i = 0; i < N_SLOPES * N_COMMANDS; i++) {
+        double z = (r.interaction[i] - b.truth[i]) / r.noise[i];
+
+        squares += z * z / (N_SLOPES * N_COMMANDS);
+      }
+      test_check (squares < 1.5 * 1.5 && squares > 0.6,
+          "method %d, mirror %u: errors are %g times what they should be",
+          method, d, sqrt (squares));
+    }
+}
+
+/* The drift hides 7 % in the next frame, which must not look like a mirror with
+ * a limit, and is in the stated noise. */
+TEST (test_a_fraction_that_drift_hides, "a fraction that drift hides")
+{
+  enum { N_BENCHES = 30 };
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++) {
+    ImkShcalibrationConfig c = config_of (method);
+    double impulse[MOST], squares = 0;
+
+    c.n_repeats = 20;
+    make_impulse (2.07, 1, impulse);
+    for (int n = 0; n < N_BENCHES; n++) {
+      Bench b;
+      Result r;
+
+      bench_init (&b, 0.003, impulse, MOST);
+      b.seed = (uint64_t) n + 1;
+      b.drift = 0.05;
+      r = calibrate (&b, &c, NULL);
+      test_check (r.state == IMK_SHCALIBRATION_DONE && r.report.is_linear,
+          "method %d, bench %d: state %d", method, n, r.state);
+      for (int i = 0; i < N_SLOPES * N_COMMANDS; i++) {
+        double z = (r.interaction[i] - b.truth[i]) / r.noise[i];
+
+        squares += z * z / (N_BENCHES * N_SLOPES * N_COMMANDS);
+      }
+    }
+    test_check (squares < 1.5 * 1.5,
+        "method %d: errors are %g times the stated noise", method,
+        sqrt (squares));
+  }
 }
 
 TEST (test_noise_is_known, "noise is known")
@@ -425,6 +562,85 @@ TEST (test_a_mirror_that_does_not_answer_is_found,
   bench_init (&b, 0.1, NULL, 0);
   test_check (calibrate (&b, &c, NULL).state == IMK_SHCALIBRATION_NO_RESPONSE,
       "noise is taken for an answer");
+}
+
+static const double slews[] = {0.19, 0.15, 0.12, 0.09, 0.07, 0.05, 0.03};
+
+/* A step of two pokes is 0.2. */
+TEST (test_a_mirror_with_a_limit_of_its_own, "a mirror with a limit of its own")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t i = 0; i < sizeof (slews) / sizeof (slews[0]); i++) {
+      ImkShcalibrationConfig c = config_of (method);
+      double squares = 0;
+      Bench b;
+      Result r;
+
+      c.n_repeats = 8;
+      bench_init (&b, 0.01, whole, 2);
+      b.slew = slews[i];
+      r = calibrate (&b, &c, NULL);
+      if (method == IMK_SHCALIBRATION_SINUSOIDAL) {
+        test_check (r.state == IMK_SHCALIBRATION_NONLINEAR, "slew %g: state %d",
+            b.slew, r.state);
+        continue;
+      }
+      test_check (!r.report.is_linear, "method %d, slew %g is not found",
+          method, b.slew);
+      for (int k = 0; k < N_SLOPES * N_COMMANDS; k++) {
+        double z = (r.interaction[k] - b.truth[k]) / r.noise[k];
+
+        squares += z * z / (N_SLOPES * N_COMMANDS);
+      }
+      test_check (squares < 1.6,
+          "method %d, slew %g: errors are %g times what they should be", method,
+          b.slew, sqrt (squares));
+    }
+}
+
+TEST (test_noise_is_no_limit, "noise is no limit")
+{
+  static const struct {
+    double noise, drift, vibration, dropouts;
+  } airs[] = {{0.001, 0, 0, 0}, {0.1, 0, 0, 0}, {0.001, 0.01, 0, 0},
+      {0.01, 0, 0.1, 0}, {0.01, 0.01, 0.05, 0}, {0.01, 0, 0, 0.05},
+      {0.001, 0, 0.5, 0}, {0.001, 0.03, 0, 0}};
+
+  for (uint32_t i = 0; i < sizeof (airs) / sizeof (airs[0]); i++)
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+      ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_SINUSOIDAL);
+      Bench b;
+      Result r;
+
+      c.n_repeats = 2;
+      bench_init (&b, airs[i].noise, whole, 2);
+      b.seed = seed;
+      b.drift = airs[i].drift;
+      b.vibration = airs[i].vibration;
+      r = calibrate_with (&b, &c, NULL, airs[i].dropouts);
+      test_check (r.state == IMK_SHCALIBRATION_DONE && r.report.is_linear,
+          "air %u, seed %u: state %d", i, (unsigned) seed, r.state);
+    }
+}
+
+TEST (
+    test_a_mirror_that_is_too_slow_is_told, "a mirror that is too slow is told")
+{
+  ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_PUSH_PULL);
+  double impulse[MOST];
+  Bench b;
+  Result r;
+
+  make_impulse (1, 0.02, impulse);
+  bench_init (&b, 0.001, impulse, MOST);
+  r = calibrate (&b, &c, NULL);
+  test_check (r.state == IMK_SHCALIBRATION_DONE && !r.report.is_settled,
+      "state %d", r.state);
+  make_impulse (1, 0.2, impulse);
+  bench_init (&b, 0.001, impulse, MOST);
+  r = calibrate (&b, &c, NULL);
+  test_check (r.state == IMK_SHCALIBRATION_DONE && r.report.is_settled,
+      "state %d", r.state);
 }
 
 static void

@@ -6,22 +6,19 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "shreconstruct/calibration/shresponse.h"
 #include "shreconstruct/shreconstruct-private.h"
 
 enum {
   MAX_LAG = IMK_SHCALIBRATION_MAX_LATENCY,
-  PERIOD = 255,        /* of the sequence */
+  PERIOD = IMK_SHRESPONSE_PERIOD,
+  MOST_LAG = IMK_SHRESPONSE_MOST,
   GROUP = 32,          /* commands with a frequency each */
   GAPS = 32,           /* frames of a group in which a cell can be invalid */
   LEAST_FREE = 6,      /* degrees of freedom of a standard error */
   MOST_SPOILED = 1000, /* frames, one after the other */
 };
 
-/* A lag counts that has this part of the strongest response. */
-#define LEAST_RESPONSE 0.1
-/* The strongest lag has this many times the power of a usual one, which has
- * noise alone. */
-#define LEAST_CONTRAST 10
 /* With less of it the frames that are there do not tell a missing one. */
 #define LEAST_PIVOT 1e-3
 
@@ -40,6 +37,7 @@ struct ImkShcalibration {
   uint32_t n_frames;  /* so far */
   uint32_t n_unsure;  /* frames to come that see pokes of before a gap */
   uint32_t n_spoiled; /* such frames since one that is of use */
+  double progress;    /* the most so far: pokes are sent once more after gaps */
   Spread *spread;     /* [n_live][n_slopes]; HADAMARD: [order], of the patterns,
                        * and of the commands at the end */
   uint8_t *valid;     /* [n_cells], of the frame */
@@ -49,11 +47,13 @@ struct ImkShcalibration {
   int8_t sequence[PERIOD];
   bool has_phase[PERIOD]; /* of the sequence: a frame that is of use */
   uint32_t n_phases;
-  int8_t *pattern;                      /* [n_live]: signs */
-  double *responses;                    /* [MAX_LAG + 1][n_slopes] */
-  double *mean;                         /* [n_slopes] */
-  double latency, impulse[MAX_LAG + 1]; /* sums up to 1 */
-  uint32_t first, last;
+  bool is_long;        /* a second period, for a slow mirror */
+  int8_t *pattern;     /* [n_live]: signs */
+  double *responses;   /* [MAX_LAG + 1][n_slopes] */
+  double *mean;        /* [n_slopes] */
+  float *frames;       /* [PERIOD][n_slopes]: by phase */
+  ImkShresponse shape; /* of the response; @last is 0 before it is known */
+  double scale_errors[GROUP]; /* that its error makes, of commands in turn */
 
   /* pokes: frame @f of them, in repeat @repeat */
   uint32_t f, repeat, order; /* @order: of the Hadamard matrix */
@@ -61,6 +61,8 @@ struct ImkShcalibration {
   uint32_t *n_seen;          /* [n_cells]: such frames */
   double *before;   /* [n_slopes]: mean of the first of a pair, or NaN */
   double *estimate; /* [order or 2 GROUP][n_slopes] */
+  double *inverse;  /* [4][n_rows]: of what pairs have of each other, and
+                     * scratch */
   uint32_t *n_gaps; /* [n_cells]: invalid frames of a group */
   uint32_t *gaps;   /* [n_cells][GAPS]: which */
 };
@@ -113,28 +115,27 @@ next_random (uint64_t *seed)
   return *seed >> 33;
 }
 
-/* Of the shift register x^8 + x^6 + x^5 + x^4 + 1. */
 static void
 make_signs (ImkShcalibration *s)
 {
   uint64_t seed = 1;
-  uint32_t bits = 1;
 
-  for (int i = 0; i < PERIOD; i++) {
-    uint32_t next = (bits >> 7 ^ bits >> 5 ^ bits >> 4 ^ bits >> 3) & 1;
-
-    s->sequence[i] = bits >> 7 & 1 ? 1 : -1;
-    bits = (bits << 1 | next) & 255;
-  }
+  imk_shresponse_make_sequence (s->sequence);
   for (uint32_t k = 0; k < s->n_live; k++)
     s->pattern[k] = next_random (&seed) & 1 ? 1 : -1;
+}
+
+static uint32_t
+n_rows (const ImkShcalibration *s)
+{
+  return s->config.method == IMK_SHCALIBRATION_HADAMARD ? s->order : s->n_live;
 }
 
 static bool
 make_arrays (ImkShcalibration *s)
 {
   const ImkShcalibrationConfig *c = &s->config;
-  size_t n = s->n_slopes, n_rows = 2 * GROUP, n_spreads;
+  size_t n = s->n_slopes, n_estimates = 2 * GROUP;
 
   s->live = malloc (c->n_commands * sizeof (*s->live));
   if (!s->live)
@@ -145,23 +146,24 @@ make_arrays (ImkShcalibration *s)
   for (s->order = 1; s->order <= s->n_live;)
     s->order *= 2;
   if (c->method == IMK_SHCALIBRATION_HADAMARD)
-    n_rows = s->order;
-  n_spreads = c->method == IMK_SHCALIBRATION_HADAMARD ? s->order : s->n_live;
-  s->spread = calloc (n_spreads * n, sizeof (*s->spread));
+    n_estimates = s->order;
+  s->spread = calloc (n_rows (s) * n, sizeof (*s->spread));
   s->valid = malloc (c->n_cells);
   s->n_valid = calloc (c->n_cells, sizeof (*s->n_valid));
   s->pattern = malloc (s->n_live);
   s->responses = calloc ((MAX_LAG + 1) * n, sizeof (double));
   s->mean = calloc (n, sizeof (double));
+  s->frames = malloc (PERIOD * n * sizeof (float));
   s->sum = calloc (n, sizeof (double));
   s->n_seen = calloc (c->n_cells, sizeof (*s->n_seen));
   s->before = malloc (n * sizeof (double));
-  s->estimate = calloc (n_rows * n, sizeof (double));
+  s->estimate = calloc (n_estimates * n, sizeof (double));
+  s->inverse = malloc ((size_t) 4 * n_rows (s) * sizeof (double));
   s->n_gaps = calloc (c->n_cells, sizeof (*s->n_gaps));
   s->gaps = malloc ((size_t) GAPS * c->n_cells * sizeof (*s->gaps));
   return s->spread && s->valid && s->n_valid && s->pattern && s->responses &&
-         s->mean && s->sum && s->n_seen && s->before && s->estimate &&
-         s->n_gaps && s->gaps;
+         s->mean && s->frames && s->sum && s->n_seen && s->before &&
+         s->estimate && s->inverse && s->n_gaps && s->gaps;
 }
 
 ImkStatus
@@ -208,10 +210,12 @@ imk_shcalibration_free (ImkShcalibration *self)
   free (self->pattern);
   free (self->responses);
   free (self->mean);
+  free (self->frames);
   free (self->sum);
   free (self->n_seen);
   free (self->before);
   free (self->estimate);
+  free (self->inverse);
   free (self->n_gaps);
   free (self->gaps);
   free (self);
@@ -220,86 +224,93 @@ imk_shcalibration_free (ImkShcalibration *self)
 /* --- the latency ---------------------------------------------------------- */
 
 static double
-product (const double *a, const double *b, size_t n)
-{
-  double sum = 0;
-
-  for (size_t i = 0; i < n; i++)
-    sum += a[i] * b[i];
-  return sum;
-}
-
-static const double *
-response (const ImkShcalibration *s, uint32_t lag)
-{
-  return s->responses + (size_t) lag * s->n_slopes;
-}
-
-static int
-compare (const void *a, const void *b)
-{
-  double difference = *(const double *) a - *(const double *) b;
-
-  return (difference > 0) - (difference < 0);
-}
-
-/* The lags around the strongest one that answer, and their shares.
- * Returns: whether there is an answer */
-static bool
-find_latency (ImkShcalibration *s)
-{
-  double power[MAX_LAG], amplitude[MAX_LAG + 2] = {0}, total = 0;
-  uint32_t best = 1;
-
-  for (uint32_t lag = 1; lag <= MAX_LAG; lag++) {
-    const double *r = response (s, lag);
-
-    power[lag - 1] = product (r, r, s->n_slopes);
-    if (power[lag - 1] > power[best - 1])
-      best = lag;
-  }
-  for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
-    amplitude[lag] =
-        product (response (s, lag), response (s, best), s->n_slopes) /
-        power[best - 1];
-  total = power[best - 1];
-  qsort (power, MAX_LAG, sizeof (*power), compare);
-  if (!(total > LEAST_CONTRAST * power[MAX_LAG / 2]))
-    return false;
-  for (s->first = best; amplitude[s->first - 1] > LEAST_RESPONSE;)
-    s->first--;
-  for (s->last = best; amplitude[s->last + 1] > LEAST_RESPONSE;)
-    s->last++;
-  total = 0;
-  for (uint32_t lag = s->first; lag <= s->last; lag++)
-    total += amplitude[lag];
-  for (uint32_t lag = s->first; lag <= s->last; lag++) {
-    s->impulse[lag] = amplitude[lag] / total;
-    s->latency += lag * s->impulse[lag];
-  }
-  return true;
-}
-
-static double
 slope_of (const ImkShcalibration *s, const float *slopes, uint32_t i)
 {
   return s->valid[i % s->config.n_cells] ? slopes[i] : 0;
 }
 
-/* The sum of the sequence is 1, and its product with a shifted one -1: so the
- * mean slope has got in once, and the sum of all other lags with a minus. */
-static void
-correct_responses (ImkShcalibration *s)
+/* The sum of the sequence is 1: so the mean slope has got in once.
+ * Returns: the lag of the strongest response */
+static uint32_t
+finish_responses (ImkShcalibration *s)
 {
-  for (uint32_t i = 0; i < s->n_slopes; i++) {
-    double total = 0;
+  double most = -1;
+  uint32_t best = 1;
 
-    for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
-      total += s->responses[(size_t) lag * s->n_slopes + i] -=
-          s->mean[i] / PERIOD;
+  for (uint32_t i = 0; i < s->n_slopes; i++) {
+    uint32_t n = s->n_seen[i % s->config.n_cells];
+
+    s->mean[i] /= n > 0 ? n : 1;
+  }
+  for (uint32_t lag = 1; lag <= MAX_LAG; lag++) {
+    double *response = s->responses + (size_t) lag * s->n_slopes, power = 0;
+
+    for (uint32_t i = 0; i < s->n_slopes; i++) {
+      response[i] = (response[i] - s->mean[i]) / (PERIOD + 1);
+      power += response[i] * response[i];
+    }
+    if (power > most) {
+      most = power;
+      best = lag;
+    }
+  }
+  return best;
+}
+
+static void
+begin_period (ImkShcalibration *s)
+{
+  s->n_phases = 0;
+  memset (s->has_phase, 0, sizeof (s->has_phase));
+  memset (s->responses, 0,
+      (size_t) (MAX_LAG + 1) * s->n_slopes * sizeof (*s->responses));
+  memset (s->mean, 0, s->n_slopes * sizeof (*s->mean));
+  memset (s->n_seen, 0, s->config.n_cells * sizeof (*s->n_seen));
+}
+
+/* A slow mirror has not forgotten the time before the sequence when the first
+ * period begins. Returns: whether the response is not known yet */
+static bool
+end_period (ImkShcalibration *s)
+{
+  uint32_t best = finish_responses (s);
+  const double *direction = s->responses + (size_t) best * s->n_slopes;
+
+  if (!imk_shresponse_find (s->sequence, s->frames, s->mean, direction,
+          s->n_slopes, best, &s->shape)) {
+    s->state = IMK_SHCALIBRATION_NO_RESPONSE;
+    return false;
+  }
+  begin_period (s);
+  if (!s->shape.is_linear && s->config.method == IMK_SHCALIBRATION_SINUSOIDAL) {
+    s->state = IMK_SHCALIBRATION_NONLINEAR;
+    return false;
+  }
+  if (s->shape.last <= MAX_LAG || s->is_long)
+    return false;
+  s->is_long = true;
+  s->shape.last = 0;
+  return true;
+}
+
+static void
+take_phase (ImkShcalibration *s, const float *slopes)
+{
+  const uint32_t t = s->n_frames % PERIOD;
+  float *frame = s->frames + (size_t) t * s->n_slopes;
+
+  s->has_phase[t] = true;
+  s->n_phases++;
+  for (uint32_t i = 0; i < s->config.n_cells; i++)
+    s->n_seen[i] += s->valid[i];
+  for (uint32_t i = 0; i < s->n_slopes; i++) {
+    double slope = slope_of (s, slopes, i);
+
+    frame[i] = s->valid[i % s->config.n_cells] ? slopes[i] : NAN;
+    s->mean[i] += slope;
     for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
       s->responses[(size_t) lag * s->n_slopes + i] +=
-          total / (PERIOD - MAX_LAG);
+          s->sequence[(t + PERIOD - lag) % PERIOD] * slope;
   }
 }
 
@@ -308,30 +319,16 @@ correct_responses (ImkShcalibration *s)
 static bool
 follow_sequence (ImkShcalibration *s, const float *slopes, float *pokes)
 {
-  uint32_t t = s->n_frames;
+  const uint32_t t = s->n_frames % PERIOD;
 
-  if (t > MAX_LAG && s->n_unsure == 0 && !s->has_phase[t % PERIOD]) {
-    s->has_phase[t % PERIOD] = true;
-    s->n_phases++;
-    for (uint32_t i = 0; i < s->n_slopes; i++) {
-      double slope = slope_of (s, slopes, i);
-
-      s->mean[i] += slope;
-      for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
-        s->responses[(size_t) lag * s->n_slopes + i] +=
-            s->sequence[(t - lag) % PERIOD] * slope;
-    }
-  }
-  if (s->n_phases < PERIOD) {
-    for (uint32_t k = 0; k < s->n_live; k++)
-      pokes[s->live[k]] =
-          (float) (s->config.poke * s->pattern[k] * s->sequence[t % PERIOD]);
-    return true;
-  }
-  correct_responses (s);
-  if (!find_latency (s))
-    s->state = IMK_SHCALIBRATION_NO_RESPONSE;
-  return false;
+  if (s->n_frames > MAX_LAG && s->n_unsure == 0 && !s->has_phase[t])
+    take_phase (s, slopes);
+  if (s->n_phases == PERIOD && !end_period (s))
+    return false;
+  for (uint32_t k = 0; k < s->n_live; k++)
+    pokes[s->live[k]] =
+        (float) (s->config.poke * s->pattern[k] * s->sequence[t]);
+  return true;
 }
 
 /* --- estimates ------------------------------------------------------------ */
@@ -425,6 +422,52 @@ transform (ImkShcalibration *s)
   }
 }
 
+/* @means: [n_rows]: become those without what pairs have of each other. Of one
+ * that is missing, the others that have a part of it are missing, too. */
+static void
+invert_means (const ImkShcalibration *s, const Spread *of, double *means)
+{
+  const uint32_t n = n_rows (s);
+  double *given = s->inverse + n;
+
+  for (uint32_t j = 0; j < n; j++) {
+    const Spread *row = of + (size_t) j * s->n_slopes;
+
+    given[j] = row->n ? row->mean : NAN;
+    means[j] = 0;
+  }
+  for (uint32_t d = 0; d < n; d++)
+    for (uint32_t j = 0; s->inverse[d] != 0 && j < n; j++)
+      means[j] += s->inverse[d] * (j < d ? -given[j + n - d] : given[j - d]);
+}
+
+/* The pairs of pokes overlap where a response is longer than a poke. */
+static void
+undo_overlap (ImkShcalibration *s)
+{
+  const uint32_t n = n_rows (s);
+  double *means = s->inverse + 2 * (size_t) n, gain = 0, error;
+
+  error = imk_shresponse_invert (
+      &s->shape, s->config.n_frames, n, s->inverse, s->inverse + n);
+  for (uint32_t k = 0; k < GROUP; k++)
+    s->scale_errors[k] = error;
+  if (s->shape.first == s->shape.begin && s->shape.last == s->shape.settle)
+    return;
+  for (uint32_t d = 0; d < n; d++)
+    gain += s->inverse[d] * s->inverse[d];
+  for (uint32_t i = 0; i < s->n_slopes; i++) {
+    Spread *of = s->spread + i;
+
+    invert_means (s, of, means);
+    for (uint32_t j = 0; j < n; j++, of += s->n_slopes) {
+      of->squares *= gain;
+      of->mean = isnan (means[j]) ? 0 : means[j];
+      of->n = isnan (means[j]) ? 0 : of->n;
+    }
+  }
+}
+
 /* @variance: (out): [n_slopes]: of each sum over the means of the patterns, NaN
  *   where no pattern has a spread, infinite for a cell that one does not have
  */
@@ -477,12 +520,6 @@ end_patterns (ImkShcalibration *s)
 
 /* --- pokes one after the other -------------------------------------------- */
 
-static uint32_t
-n_rows (const ImkShcalibration *s)
-{
-  return s->config.method == IMK_SHCALIBRATION_HADAMARD ? s->order : s->n_live;
-}
-
 /* The first poke of a pair is up in even repeats, so that a drift cancels. */
 static double
 sign_of (uint32_t repeat, uint32_t poke)
@@ -502,31 +539,51 @@ set_pokes (ImkShcalibration *s, uint32_t repeat, uint32_t poke, float *pokes)
     pokes[s->live[poke / 2]] = (float) value;
 }
 
+/* The first pokes that a frame sees are the last ones of a repeat that is not
+ * measured, and the last ones the first of one more: so all repeats are the
+ * same. */
+static void
+send_pokes (ImkShcalibration *s, uint32_t hold, float *pokes)
+{
+  const ImkShresponse *r = &s->shape;
+  const uint32_t n_pokes = 2 * n_rows (s), n_before = r->last - r->settle;
+  const uint64_t n_sent = (uint64_t) n_pokes * s->config.n_repeats * hold;
+  const uint32_t n_ahead = 2 * (1 + n_before / (n_pokes * hold)); /* even */
+  uint32_t sent;
+
+  if (s->f >= n_sent + n_before + r->begin - r->first)
+    return;
+  sent = (s->f + n_ahead * n_pokes * hold - n_before) / hold;
+  set_pokes (s, sent / n_pokes, sent % n_pokes, pokes);
+}
+
 static void
 follow_pairs (ImkShcalibration *s, const float *slopes, float *pokes)
 {
-  uint32_t hold = s->config.n_frames + s->last - s->first;
-  uint32_t n_pokes = 2 * n_rows (s), sent = s->f / hold;
+  const uint32_t n_frames = s->config.n_frames, last = s->shape.last;
+  const uint32_t hold = n_frames + s->shape.settle - s->shape.begin;
+  const uint32_t n_pokes = 2 * n_rows (s);
 
-  if (s->f >= s->last && s->n_unsure == 0) {
-    uint32_t seen = s->f - s->last, all = seen / hold;
+  if (s->f >= last && s->n_unsure == 0) {
+    uint32_t seen = s->f - last, all = seen / hold;
     uint32_t poke = all % n_pokes, repeat = all / n_pokes;
 
-    if (seen % hold < s->config.n_frames)
+    if (seen % hold < n_frames)
       take_frame (s, slopes);
-    if (seen % hold + 1 == s->config.n_frames && poke % 2 == 0)
+    if (seen % hold + 1 == n_frames && poke % 2 == 0)
       end_poke (s, s->before);
-    else if (seen % hold + 1 == s->config.n_frames)
+    else if (seen % hold + 1 == n_frames)
       end_pair (s, poke / 2, sign_of (repeat, 0));
-    if (seen % hold + 1 == s->config.n_frames && poke + 1 == n_pokes)
+    if (seen % hold + 1 == n_frames && poke + 1 == n_pokes)
       s->repeat = repeat + 1;
   }
   if (s->repeat == s->config.n_repeats) {
+    undo_overlap (s);
     if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
       end_patterns (s);
     s->state = IMK_SHCALIBRATION_DONE;
-  } else if (sent < n_pokes * s->config.n_repeats)
-    set_pokes (s, sent / n_pokes, sent % n_pokes, pokes);
+  } else
+    send_pokes (s, hold, pokes);
 }
 
 /* --- pokes of a frequency each -------------------------------------------- */
@@ -631,6 +688,22 @@ add_group (ImkShcalibration *s, uint32_t first, uint32_t n)
   memset (s->n_gaps, 0, s->config.n_cells * sizeof (*s->n_gaps));
 }
 
+/* Of waves: @re, @im: the response at the frequency @omega */
+static double
+scale_error_at (const ImkShcalibration *s, double omega, double re, double im)
+{
+  double squares = 0;
+
+  for (uint32_t lag = s->shape.first; lag <= s->shape.last; lag++) {
+    double share =
+        (re * cos (omega * lag) - im * sin (omega * lag)) / (re * re + im * im);
+
+    squares += (share - 1) * (share - 1);
+  }
+  return hypot (
+      s->shape.error * sqrt (squares), s->shape.hidden * (1 - cos (omega)));
+}
+
 /* @estimate: sums with cosines and sines become elements. */
 static void
 end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
@@ -643,10 +716,11 @@ end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
     double *cosines = s->estimate + (size_t) k * s->n_slopes;
     double *sines = s->estimate + ((size_t) GROUP + k) * s->n_slopes;
 
-    for (uint32_t lag = s->first; lag <= s->last; lag++) {
-      re += s->impulse[lag] * cos (omega * lag);
-      im -= s->impulse[lag] * sin (omega * lag);
+    for (uint32_t lag = s->shape.first; lag <= s->shape.last; lag++) {
+      re += s->shape.impulse[lag] * cos (omega * lag);
+      im -= s->shape.impulse[lag] * sin (omega * lag);
     }
+    s->scale_errors[k] = scale_error_at (s, omega, re, im);
     /* slopes are D poke (re sin + im cos) of the time */
     power = (re * re + im * im) * s->config.poke * period / 2;
     for (uint32_t i = 0; i < s->n_slopes; i++)
@@ -678,7 +752,8 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
   uint32_t n_in_group = s->n_live < GROUP ? s->n_live : GROUP;
   uint32_t period = period_of (s);
   uint32_t n_groups = (s->n_live + n_in_group - 1) / n_in_group;
-  uint32_t t = s->f % (period + s->last), all = s->f / (period + s->last);
+  uint32_t t = s->f % (period + s->shape.last),
+           all = s->f / (period + s->shape.last);
   uint32_t first = all % n_groups * n_in_group;
   uint32_t n = s->n_live - first < n_in_group ? s->n_live - first : n_in_group;
 
@@ -689,7 +764,7 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
   for (uint32_t k = 0; k < n; k++)
     pokes[s->live[first + k]] =
         (float) (s->config.poke * sin (two_pi * (k + 1) * t / period));
-  if (t < s->last || s->n_unsure > 0)
+  if (t < s->shape.last || s->n_unsure > 0)
     return;
   note_gaps (s, t);
   for (uint32_t i = 0; i < s->n_slopes; i++)
@@ -707,7 +782,7 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
       sines[i] += d * slope;
     }
   }
-  if (t + 1 == period + s->last) {
+  if (t + 1 == period + s->shape.last) {
     end_group (s, first, n, period);
     s->repeat = (all + 1) / n_groups;
   }
@@ -720,14 +795,16 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
 void
 imk_shcalibration_interrupt (ImkShcalibration *self)
 {
-  uint32_t sent = self->f, unseen = self->last;
+  uint32_t sent = self->f, unseen = self->shape.last;
 
   if (self->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
-    sent %= period_of (self) + self->last;
-  if (self->last > 0)
+    sent %= period_of (self) + self->shape.last;
+  if (self->shape.last > 0)
     unseen -= self->n_unsure; /* after a gap just before */
   self->f -= sent < unseen ? sent : unseen;
-  self->n_unsure = self->last ? self->last : MAX_LAG;
+  self->n_unsure = self->shape.last ? self->shape.last
+                   : self->is_long  ? MOST_LAG
+                                    : MAX_LAG;
 }
 
 /* Whether frames are missing so often that none is of use. */
@@ -738,6 +815,21 @@ count_spoiled (ImkShcalibration *s)
   s->n_unsure -= s->n_unsure > 0;
   if (s->n_spoiled == MOST_SPOILED && s->state == IMK_SHCALIBRATION_RUNNING)
     s->state = IMK_SHCALIBRATION_GAPS;
+}
+
+static void
+note_progress (ImkShcalibration *s)
+{
+  const ImkShresponse *r = &s->shape;
+  const uint32_t n_groups = (s->n_live + GROUP - 1) / GROUP;
+  double n_pokes =
+      2.0 * n_rows (s) * (s->config.n_frames + r->settle - r->begin);
+
+  if (s->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
+    n_pokes = (double) n_groups * (period_of (s) + r->last);
+  n_pokes = n_pokes * s->config.n_repeats + r->last;
+  s->progress = fmax (s->progress,
+      (s->f + (r->last > 0 ? PERIOD : s->n_phases)) / (n_pokes + PERIOD));
 }
 
 ImkShcalibrationState
@@ -754,7 +846,7 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
         slopes[i], slopes[n_cells + i], flags ? flags[i] : 0);
   for (uint32_t i = 0; i < n_cells; i++)
     self->n_valid[i] += self->valid[i];
-  if ((self->last > 0 || !follow_sequence (self, slopes, pokes)) &&
+  if ((self->shape.last > 0 || !follow_sequence (self, slopes, pokes)) &&
       self->state == IMK_SHCALIBRATION_RUNNING) {
     if (self->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
       follow_waves (self, slopes, pokes);
@@ -763,6 +855,7 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
     self->f++;
   }
   self->n_frames++;
+  note_progress (self);
   count_spoiled (self);
   return self->state;
 }
@@ -770,9 +863,7 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
 double
 imk_shcalibration_progress (const ImkShcalibration *self)
 {
-  return self->state == IMK_SHCALIBRATION_DONE
-             ? 1
-             : (double) self->repeat / self->config.n_repeats;
+  return self->state == IMK_SHCALIBRATION_DONE ? 1 : self->progress;
 }
 
 /* --- the noise ------------------------------------------------------------ */
@@ -829,7 +920,7 @@ sum_squares (const ImkShcalibration *s, uint32_t kind, uint32_t reach,
  * anything from 0 to twice the true one. Noise that drifts is another one for
  * each frequency, but nearly the same for the next. */
 static double
-error_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
+spread_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
 {
   const Spread *spread = s->spread + (size_t) k * s->n_slopes + i;
   double squares = 0, n_free = 0;
@@ -840,6 +931,14 @@ error_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
     squares = sum_squares (s, k % n_kinds (s), reach, i, &n_free);
   return spread->n > 0 && n_free > 0 ? sqrt (squares / n_free / spread->n)
                                      : INFINITY;
+}
+
+static double
+error_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
+{
+  const double mean = s->spread[(size_t) k * s->n_slopes + i].mean;
+
+  return hypot (spread_of (s, k, i), mean * s->scale_errors[k % GROUP]);
 }
 
 /* Returns: commands without an estimate for it */
@@ -860,10 +959,12 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
   size_t n_commands = self->config.n_commands, n = 0;
   double squares = 0, errors = 0;
 
-  *report = (ImkShcalibrationReport){.latency = self->latency,
-      .first = self->first,
-      .last = self->last,
-      .n_frames = self->n_frames};
+  *report = (ImkShcalibrationReport){.latency = self->shape.latency,
+      .first = self->shape.first,
+      .last = self->shape.last,
+      .n_frames = self->n_frames,
+      .is_linear = self->shape.is_linear,
+      .is_settled = self->shape.is_settled};
   memset (interaction, 0, n_commands * self->n_slopes * sizeof (float));
   for (size_t i = 0; i < n_commands * self->n_slopes; i++)
     noise[i] = INFINITY;

@@ -50,18 +50,24 @@ typedef struct ImkShcalibrationConfig {
  * ImkShcalibrationReport: (what was measured)
  * @latency: frames from a command to the slopes that it makes, with its
  *   fraction: 1 if a command acts on the next frame
- * @first, @last: frames after which it begins to act, and after which it has
+ * @first, @last: frames after which it begins to act, and after which it has,
+ *   as far as the noise lets them be seen
  * @n_frames: all frames
  * @n_unseen: cells without an estimate for any command
  * @noise: rms of the standard errors
  * @rms: of the elements
  * @n_lost: cells that were valid in most frames, but lack an estimate for a
- *   command */
+ *   command
+ * @is_linear: false for a mirror that limits its own steps: each poke then
+ *   lasted until all of its response was there
+ * @is_settled: false if the response is longer than 100 frames: elements are
+ *   too small */
 typedef struct ImkShcalibrationReport {
   double latency;
   uint32_t first, last, n_frames, n_unseen;
   double noise, rms;
   uint32_t n_lost;
+  bool is_linear, is_settled;
 } ImkShcalibrationReport;
 
 typedef struct ImkShcalibration ImkShcalibration;
@@ -71,6 +77,8 @@ typedef enum ImkShcalibrationState {
   IMK_SHCALIBRATION_DONE,
   IMK_SHCALIBRATION_NO_RESPONSE, /* slopes do not follow the commands */
   IMK_SHCALIBRATION_GAPS,        /* frames are missing too often */
+  IMK_SHCALIBRATION_NONLINEAR,   /* SINUSOIDAL: the mirror does not follow a
+                                  * step of two pokes in proportion */
 } ImkShcalibrationState;
 
 /* Push-pull, poke 0.1, 4 repeats, 1 frame. */
@@ -95,9 +103,11 @@ IMK_API ImkStatus imk_shcalibration_new (const ImkShcalibrationConfig *config,
  *
  * First all commands follow a maximum length sequence of 255 frames. Its
  * correlation with the slopes is the response in time, which tells the latency.
- * Then come the pokes: only frames that see one alone are used, and a slow
- * response makes each poke longer. Elements are in slopes for each unit of a
- * command.
+ * A response of more than 20 frames takes a second one. Then come the pokes:
+ * each lasts until 90 % of its response is there, and what it has of those
+ * before and after is removed with the response. Elements are in slopes for
+ * each unit of a command. A mirror that limits its own steps has echoes in the
+ * sequence. Its response to waves is another one, so SINUSOIDAL refuses it.
  *
  * The frames in which a cell is invalid have no part in its estimates.
  * PUSH_PULL and HADAMARD take the mean of the others of the same poke; a cell
@@ -125,7 +135,8 @@ IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
  *   infinite for what was not seen or not poked. The variance is that of all
  *   commands with PUSH_PULL and HADAMARD, for each slope, and with SINUSOIDAL
  *   that of the frequency of the command and its two neighbours, or of more of
- *   them up to 6 degrees of freedom
+ *   them up to 6 degrees of freedom. The error of the response in time, which
+ *   changes all elements by one factor, is added
  * @report: (out) */
 IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
     float *interaction, float *noise, ImkShcalibrationReport *report);

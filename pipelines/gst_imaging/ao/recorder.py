@@ -14,12 +14,12 @@ class Enough(Exception):
     """All frames are there. To send EOS into a pipeline that just begins to play would wait for ever."""
 
 
-def find_loop(pipeline):
+def find_loop(pipeline, what="recording"):
     """Returns: the only shreconstruct"""
     found = [e for e in pipeline.children if e.get_factory() and e.get_factory().get_name() == "shreconstruct"] \
         if hasattr(pipeline, "children") else []
     if len(found) != 1:
-        raise Failure(WRONG_USE, f"The pipeline has {len(found)} elements shreconstruct; a recording is of one.")
+        raise Failure(WRONG_USE, f"The pipeline has {len(found)} elements shreconstruct; a {what} is of one.")
     return found[0]
 
 

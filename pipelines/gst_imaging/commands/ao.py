@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid; records a loop, and chooses its gains.
+"""Calibrates an adaptive optics loop, makes its control matrix, from the interaction matrix or the lenslet grid; records a loop, chooses its gains.
+
+calibrate: plays a pipeline with one shreconstruct until its action calibrate has measured the interaction matrix, and writes
+interaction.npy, interaction-noise.npy and a report with the latency.
 
 invert: the interaction matrix has the shape [2 cells, commands]: a column is what one command does to all slopes, dx of all cells and
 then dy, divided by the command. A file can name another order, or --slope-order does. The action calibrate of shreconstruct writes one.
@@ -17,11 +20,13 @@ import re
 import shlex
 
 from .. import job, library
-from ..ao import bases, gainscommand, images, interaction, inverse, recorder, telemetry
+from ..ao import bases, calibratecommand, gainscommand, images, interaction, inverse, recorder, telemetry
 from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
 
 EXAMPLES = [
+    ("calibrate 'shmimsrc stream=wfs ! shcentroid columns=7 rows=7 pitch-x=7 pitch-y=7 fields=slopes ! shreconstruct"
+     " commands=69 ! shmimsink stream=dm00disp03' -o calibration --method hadamard --poke 0.05", "the interaction matrix of a mirror"),
     ("invert interaction.npy -o control", "leaves out modes a hundred times weaker than the strongest"),
     ("invert interaction.fits -o control --keep 80 --modal", "80 modes, each with a gain of its own"),
     ("invert interaction.npy -o control --modal --modes kl.npy", "the modes of a file, [commands, modes], as the modes of the loop"),
@@ -35,6 +40,7 @@ EXAMPLES = [
 ]
 
 OPTIONS = {  # of each
+    "calibrate": calibratecommand.OPTIONS,
     "invert": ("keep", "condition", "alpha", "noise", "covariance", "modes", "modal", "slope-order"),
     "basis": ("condition", "kind", "modes", "order"),
     "record": ("frames", "no-pixels", "mode", "name", "delay"),
@@ -45,11 +51,11 @@ MOST_DELAY = 20  # frames
 
 def add_arguments(parser):
     parser.add_argument("what", choices=list(OPTIONS),
-                        help="invert: control matrix from interaction matrix; basis: from the lenslet grid; record: telemetry of a loop;"
+                        help="calibrate: interaction matrix of a mirror; invert: control matrix from interaction matrix; basis: from the lenslet grid; record: telemetry of a loop;"
                              " gains: the best gain of each mode")
     parser.add_argument("input", metavar="FILE",
                         help="invert: interaction matrix [2 cells, commands], in any format of arrays; basis: COLUMNSxROWS, a mask of "
-                             "lenslets [rows, columns], or a map of shcentroid with rows and columns; record: a pipeline as gst-launch-1.0 "
+                             "lenslets [rows, columns], or a map of shcentroid with rows and columns; calibrate, record: a pipeline as gst-launch-1.0 "
                              "takes it, in quotes; gains: telemetry.fits, or slopes [frames, 2, cells]")
     job.add_arguments(parser)
     parser.add_argument("--keep", type=int, metavar="N", help="keep the N strongest modes")
@@ -73,6 +79,7 @@ def add_arguments(parser):
     parser.add_argument("--name", metavar="TEXT", help="of record: name of the system, for the header")
     parser.add_argument("--delay", type=float, metavar="D",
                         help="of record and gains: frames from one to the first that sees its commands, as calibrate measures it")
+    calibratecommand.add_arguments(parser)
     gainscommand.add_arguments(parser)
 
 
@@ -368,6 +375,8 @@ def record(np, options, made):
 def run(options):
     np = library.numpy()
     check_what(options)
+    if options.what == "calibrate":
+        return job.run_all(options, "ao", [options.output], lambda _path, made: calibratecommand.run(np, options, made, words_of))
     if options.what == "record":
         return job.run_all(options, "ao", [options.output], lambda _path, made: record(np, options, made))
     if options.what == "gains":
