@@ -280,11 +280,17 @@ class Loop(Folder):
             ("INTERACTION_MATRIX", d.reshape(2, N, 12).transpose(1, 0, 2)), ("REF_COMMANDS", flat), ("REF_MEASUREMENTS", offsets))])
         names = "matrix", "modes", "interaction", "reference", "slope-offsets"
         found = []
-        for files in ([self.save(f"{name}.npy", values) for name, values in zip(names, (modal, modes, d, flat, offsets))], [path] * 5):
+        pairs = self.save("pairs.npy", d.reshape(2, N, 12).transpose(1, 0, 2))
+        for files in ([self.save(f"{name}.npy", values) for name, values in zip(names, (modal, modes, d, flat, offsets))], [path] * 5, [path, path, pairs, path, path]):
             properties = " ".join(f"{name}-location={file}" for name, file in zip(names, files))
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties} invalid-policy=exclude") as stream:
                 found.append(stream.commands(frame))
         np.testing.assert_array_equal(found[1], found[0])
+        np.testing.assert_array_equal(found[2], found[0])
+        with self.assertRaisesRegex(AssertionError, r"has f64 \[9, 2, 5\]; it needs \[72, 12\]"):
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix} invalid-policy=exclude interaction-location="
+                        + self.save("few.npy", np.ones((9, 2, 5)))) as stream:
+                stream.commands(frame)
         two = f"{self.folder}/two.fits"
         aot.write(np, two, [], {}, [aot.Image(name, self.control.reshape(12, 2, N)) for name in ("A", "B")])
         for properties, sentence in ((f"matrix-location={two}", r"has 2 images \(0: A f32 \[12, 2, 36\]; 1: B .*, none of them named CONTROL_MATRIX"),
@@ -501,7 +507,18 @@ class Ao(Folder):
         np.testing.assert_allclose(self.invert(*words, "--keep", "3")[0], modes @ v[:3].T / strengths[:3] @ u[:, :3].T, atol=1e-5)
         prior = np.diag([5.0, 4, 3, 2, 1])
         weighed = np.linalg.solve((d @ modes).T @ d @ modes / 0.09 + np.linalg.inv(prior), (d @ modes).T / 0.09)
-        np.testing.assert_allclose(self.invert(*words, "--noise", "0.3", "--covariance", self.save("c.npy", prior))[0], modes @ weighed, atol=1e-5)
+        words += ["--noise", "0.3", "--covariance", self.save("c.npy", prior)]
+        np.testing.assert_allclose(self.invert(*words)[0], modes @ weighed, atol=1e-5)
+        np.testing.assert_allclose(self.invert(*words, "--modal")[0], weighed, atol=1e-5)
+        np.testing.assert_array_equal(np.load(f"{self.folder}/out/modes.npy"), modes.astype(np.float32))
+        self.assertIn("needs --modes", self.invert(words[0], *words[3:], "--modal", status=2)[1])
+
+    def test_slopes_of_a_cell_may_be_pairs(self):
+        matrix = self.rng.normal(size=(2 * N, 12))
+        expected, _printed = self.invert(self.save("d.npy", matrix))
+        found, printed = self.invert(self.save("pairs.npy", matrix.reshape(2, N, 12).transpose(1, 0, 2)))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        self.assertIn(f"it is taken as [cells, 2, commands], dx and dy of {N} cells for 12 commands", printed)
 
     def test_minimum_variance_weighs_noise_against_the_prior(self):
         d = self.rng.normal(size=(2 * N, 12))
@@ -533,6 +550,13 @@ class Ao(Folder):
             control, modes, slopes = (np.load(f"{self.folder}/basis/{name}.npy") for name in ("control", "modes", "interaction"))
             self.assertEqual((control.shape, slopes.shape, modes.shape[1]), ((n, 162), (162, n), n))
             np.testing.assert_allclose(control @ slopes, np.eye(n), atol=2e-4)
+        for grid, most in (("3x3", 10), ("4x4", 18), ("7x7", 40), ("10x10", 58)):
+            self.assertIn(f"this grid tells 1 to {most} modes", gst_imaging("ao", "basis", grid, "-o", f"{self.folder}/more", "--modes", str(most + 1), status=2))
+            gst_imaging("ao", "basis", grid, "-o", f"{self.folder}/more", "--overwrite", "--modes", str(most))
+            inverse = np.load(f"{self.folder}/more/control.npy").astype(float) @ np.load(f"{self.folder}/more/interaction.npy")
+            np.testing.assert_allclose(inverse, np.eye(most), atol=1e-3)
+        gst_imaging("ao", "basis", "3x3", "-o", f"{self.folder}/more", "--overwrite")
+        self.assertEqual(len(np.load(f"{self.folder}/more/control.npy")), 10)  # by default what the grid tells
         # tip and tilt are the strongest modes of Kolmogorov's turbulence, and equally strong on a square
         variances = np.load(f"{self.folder}/basis/variances.npy")[0]
         self.assertAlmostEqual(variances[0] / variances[1], 1, places=4)
@@ -570,6 +594,8 @@ class Ao(Folder):
                 ([self.save("z0.npy", np.zeros((4, 2))), "--noise", "1", "--covariance", self.save("e.npy", np.eye(2))], "all numbers are 0", 3),
                 ([self.save("n.npy", wrong)], "nan in row 3, column 5", 3),
                 ([self.save("z.npy", np.zeros((4, 2)))], "all numbers are 0", 3),
+                ([self.save("b.npy", np.ones((4, 2), bool))], "has true and false", 3),
+                ([self.save("s.npy", np.pad(self.rng.normal(size=(5, N, 9)), ((0, 0), (0, 0), (0, 1))))], "as slopes.npy of `gst-imaging centroids`", 3),
                 ([good, "--keep", "12"], "has 11 modes", 2),
                 ([good, "--keep", "3", "--alpha", "0.1"], "two ways", 2),
                 ([good, "--condition", "0.5"], "1 or more", 2),
@@ -583,8 +609,8 @@ class Ao(Folder):
             printed = gst_imaging("ao", "invert", *words, "-o", f"{self.folder}/no", status=status)
             self.assertIn(sentence, printed)
             self.assertFalse(os.path.exists(f"{self.folder}/no/control.npy"))
-        for words, sentence, status in ((["1x9"], "2 to 128", 2), ([good], "a grid is", 3), (["6x6", "--modes", "900"], "tells 1 to 47", 2),
-                                        (["6x6", "--modes", "kl.npy"], "--modes is kl.npy; this grid tells 1 to 47", 2),
+        for words, sentence, status in ((["1x9"], "2 to 128", 2), ([good], "a grid is", 3), (["6x6", "--modes", "900"], "tells 1 to 33", 2),
+                                        (["6x6", "--modes", "kl.npy"], "--modes is kl.npy; this grid tells 1 to 33", 2),
                                         (["6x6", "--keep", "3"], "no option of ao basis", 2)):
             self.assertIn(sentence, gst_imaging("ao", "basis", *words, "-o", f"{self.folder}/no", status=status))
 

@@ -10,6 +10,7 @@ SHIFTS = range(-2, 3)  # rows
 EXACT = 1e-3  # of the power of the corrections: rounding of float32 leaves much less
 TOO_MUCH = 0.01  # the same, where no other controller explains it: some commands were limited
 AT_ONCE = 64  # modes
+SAME = 0.9  # of the frames
 TINY = 1e-300  # in the place of a power of 0, where the modes with a gain stood still
 LEVELS, TRENDS = (0.01, 1.5, 12), (0, 0.01, 0.03, 0.1, 0.3, 0.7)  # factors of the prediction: range and number, and values
 CLEARLY, CHANCE = 0.04, 1.2  # of the logarithm of the squared errors: models of real motion differ by 0.03; times 1 / sqrt(samples)
@@ -19,6 +20,8 @@ FORGOTTEN, MEMORY = 6, 0.1  # times 1 / gain: after them the correlation of u is
 DRIFT = 1  # variance between the quarters of a recording by that in a quarter; 0.2 in loops that work, 4 for a random walk
 NOTHING = ("The slopes look as if the commands had acted on nothing: pictures that were played again, a mirror that is off, or slopes and commands of"
            " two loops. The gains are then of no use.")
+BETTER = ("A delay of {:g} explains slopes and commands clearly better than {:g}. Check --delay, as the action calibrate measures it."
+          " A strong vibration can look like that, too.")
 
 
 def made_of(np, u, q, a, b):
@@ -95,6 +98,14 @@ def of_effect(np, u, q, b):
     return NOTHING if np.nanmedian(memory) > MEMORY and np.nanmedian(drift) > DRIFT else None
 
 
+def of_repeats(np, u):
+    """Returns: a sentence where the same slopes come again and again, as of pictures that are played again; else None"""
+    again = 1 + np.flatnonzero((u[1:] == u[0]).all(1))
+    if again.size and (u[again[0]:] == u[:-again[0]]).all(1).mean() > SAME:
+        return f"The slopes of frame {again[0]} and later are those of frame 0 and later. {NOTHING}"
+    return None
+
+
 def errors_of(np, y):
     """Returns: for each column of y the mean square of what the best level and trend do not predict"""
     level_parts, trend_parts = np.geomspace(*LEVELS)[:, None, None], np.array(TRENDS)[:, None]
@@ -127,11 +138,4 @@ def of_delay(np, u, q, told, open_loop):
         return None
     if mean[best] - mean[0] < CLEARLY / 4:
         return NOTHING
-    return (f"A delay of {delays[best - 1]:g} explains slopes and commands clearly better than {told:g}. Check --delay, as the action calibrate measures it."
-            " A strong vibration can look like that, too.")
-
-
-def find(np, loop, delay, open_loop):
-    """Returns: the first sentence, of a loopdata.Loop; None without a doubt"""
-    return of_controller(np, loop.u, loop.q, loop.a, loop.b) or of_effect(np, loop.u, loop.q, loop.b) \
-        or of_delay(np, loop.u, loop.q, delay, open_loop)
+    return BETTER.format(delays[best - 1], told)
