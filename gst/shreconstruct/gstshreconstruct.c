@@ -227,6 +227,15 @@ report_gain (GstShReconstruct *self)
         (NULL));
 }
 
+static void
+report_doubt (GstShReconstruct *self)
+{
+  const gchar *doubt = imk_shreconstruct_doubt (self->kernel);
+
+  if (doubt)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", doubt), (NULL));
+}
+
 /* @n_sensor: cells of the sensor; @n_cells: of the columns of the matrix */
 static ImkStatus
 check_cells (guint n_sensor, guint n_cells, guint n_modes, ImkError *error)
@@ -303,6 +312,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     report_clipping (self, &plan.config);
     report_pole (self);
     report_gain (self);
+    report_doubt (self);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
   }

@@ -204,8 +204,9 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
     status = check_numbers ("matrix of modes", c->modes,
         (size_t) c->n_commands * c->n_modes, error);
   if (status == IMK_OK)
-    status = check_numbers (
-        "interaction matrix", c->interaction, n_slopes * c->n_commands, error);
+    status = check_numbers ("interaction matrix", c->interaction,
+        n_slopes * (c->interaction_is_modal ? c->n_modes : c->n_commands),
+        error);
   if (status == IMK_OK && c->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE &&
       !c->interaction)
     status = imk_error_set (error, IMK_ERROR_CONFIG,
@@ -618,6 +619,14 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   return status;
 }
 
+const char *
+imk_shreconstruct_doubt (const ImkShreconstruct *self)
+{
+  return self->backend_state && self->backend->doubt
+             ? self->backend->doubt (self->backend_state)
+             : NULL;
+}
+
 void
 imk_shreconstruct_free (ImkShreconstruct *self)
 {
@@ -684,8 +693,6 @@ imk_shreconstruct_take_state (
   memcpy (self->slopes, from->slopes, 2 * c->n_cells * sizeof (float));
   self->frame.first = from->frame.first;
   self->frame.is_new = true;
-  if (self->backend == from->backend && self->backend->take)
-    self->backend->take (self->backend_state, from->backend_state);
   return true;
 }
 
