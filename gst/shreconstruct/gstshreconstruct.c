@@ -733,6 +733,22 @@ fill_output (GstShReconstruct *self, Frame *f)
   gst_buffer_unmap (f->out, &map);
 }
 
+/* The controller learns what the mirrors were not sent, after they have the
+ * frame. */
+static void
+unwind (
+    GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
+{
+  g_autofree gdouble *change = NULL;
+
+  if (!f->is_closed || f->is_held || f->report.is_dark || self->has_overflowed)
+    return;
+  change = g_new (gdouble, self->n_modes);
+  if (gst_sh_reconstruct_outputs_find_windup (
+          self->outputs, gst_imaging_setting_file_data (s->modes), change))
+    imk_shreconstruct_add (self->kernel, change);
+}
+
 /* Pokes that do not reach a mirror would be measured as if they did. */
 static GstFlowReturn
 push_mirrors (GstShReconstruct *self, const Frame *f, GstBuffer *out)
@@ -778,6 +794,7 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
         flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
                   &f->slopes, self->n_cells, f->in, f->number, self->fps_n,
                   self->fps_d));
+  unwind (self, f, s);
   return flow;
 }
 

@@ -905,3 +905,13 @@ imk_shreconstruct_coefficients (const ImkShreconstruct *self)
 {
   return self->q + (size_t) self->frame.first * self->config.n_modes;
 }
+
+void
+imk_shreconstruct_add (ImkShreconstruct *self, const double *change)
+{
+  double *q = self->q + (size_t) self->frame.first * self->config.n_modes;
+
+  for (uint32_t m = 0; m < self->config.n_modes; m++)
+    q[m] += change[m];
+  self->frame.is_new = true;
+}

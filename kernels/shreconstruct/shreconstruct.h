@@ -260,6 +260,12 @@ IMK_API void imk_shreconstruct_commands (
 IMK_API const double *imk_shreconstruct_coefficients (
     const ImkShreconstruct *self);
 
+/* Adds to q of the last frame, so that the next one begins there: what further
+ * mirrors were not sent because of limits of their own.
+ * @change: [n_modes] */
+IMK_API void imk_shreconstruct_add (
+    ImkShreconstruct *self, const double *change);
+
 /* @coefficients: (out): q of the last frame, rounded to float32: n_modes
  *
  * Returns: whether they and the commands are finite */

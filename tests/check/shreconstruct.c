@@ -344,6 +344,47 @@ CHECK_TEST (test_a_mirror_keeps_new_limits)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }
 
+/* T c, the sum of the commands, is back with the first frame that asks for it,
+ * as are commands at limits of their own. */
+CHECK_LOOP_TEST (test_limits_of_a_mirror_do_not_wind_up, 4)
+{
+  static const gchar *const all[] = {"mirror-0-maximum=2",
+      "mirror-0-maximum=2 modes-location=$/turned.npy",
+      "mirror-0-slew-limit=0.125",
+      "mirror-0-maximum=2 mirror-1-location=$/split.npy"};
+  static const gfloat split[] = {0.5f, -0.5f, -0.5f, 0.5f};
+  g_autofree gchar *settings = in_folder (all[__i__]);
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckHarness) rest = NULL;
+  gdouble before, after, unlimited = 0;
+
+  write_array ("split.npy", N_COMMANDS, N_COMMANDS, split);
+  h = mirror_harness (settings);
+  if (__i__ == 3)
+    rest = gst_harness_new_with_element (h->element, NULL, "mirror_1");
+  for (guint t = 0; t < 50; t++) {
+    before = step (h, -0.25);
+    if (t == 0)
+      unlimited = before;
+  }
+  fail_unless_equals_float (before, __i__ == 2 ? 6.25 : 2);
+  after = step (h, 0.25);
+  fail_unless (ABS (after - (before - unlimited)) < 1e-6);
+}
+
+/* A mirror reaches another c0, though its slew limit holds it back. */
+CHECK_TEST (test_a_mirror_goes_to_another_reference)
+{
+  g_autoptr (CheckHarness) h = mirror_harness ("mirror-0-slew-limit=0.5");
+  const gdouble expected[] = {0.5, 1, 1.5, 2, 2.5, 3, 3};
+  g_autofree gchar *flat = check_path_of ("flat.npy");
+
+  step (h, 0);
+  g_object_set (h->element, "reference-location", flat, NULL);
+  for (guint t = 0; t < G_N_ELEMENTS (expected); t++)
+    fail_unless_equals_float (step (h, 0), expected[t]);
+}
+
 /* The safe shape of low light. */
 CHECK_LOOP_TEST (test_a_mirror_goes_to_a_safe_shape, 2)
 {
