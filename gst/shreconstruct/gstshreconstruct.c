@@ -81,6 +81,7 @@ struct _GstShReconstruct {
   gboolean is_dark, has_overflowed; /* of the frame before */
   gboolean is_clipped;       /* reference commands are beyond the limits */
   gboolean has_high_gain;    /* that was warned of */
+  gboolean has_doubt;        /* of the kernel, likewise */
   GstShReconstructPole pole; /* that was warned of */
   GstImagingNumbering numbering;
   GstStructure *more; /* (nullable): @done as fields of results */
@@ -227,13 +228,15 @@ report_gain (GstShReconstruct *self)
         (NULL));
 }
 
+/* Once for each kernel. */
 static void
 report_doubt (GstShReconstruct *self)
 {
   const gchar *doubt = imk_shreconstruct_doubt (self->kernel);
 
-  if (doubt)
+  if (doubt && !self->has_doubt)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", doubt), (NULL));
+  self->has_doubt = doubt != NULL;
 }
 
 /* @n_sensor: cells of the sensor; @n_cells: of the columns of the matrix */
@@ -312,6 +315,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     report_clipping (self, &plan.config);
     report_pole (self);
     report_gain (self);
+    self->has_doubt = FALSE;
     report_doubt (self);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
@@ -835,8 +839,10 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   flow = f.acquired;
   if (f.out) {
     fill_output (self, &f);
-    if (f.is_closed)
+    if (f.is_closed) {
       report_light (self, &f.report);
+      report_doubt (self);
+    }
     gst_imaging_engine_count_frame (self->base.engine, entered);
     flow = push_all (self, &f, f.out);
   }

@@ -70,3 +70,19 @@ void imk_shreconstruct_exclude_correct (
 /* Returns: (nullable): why R may not fit D, a sentence for the user */
 const char *imk_shreconstruct_exclude_doubt (
     const ImkShreconstructExclude *self);
+
+/* --- cells that are held for long: shreconstruct-held.c ------------------- */
+
+typedef struct ImkShreconstructHeld ImkShreconstructHeld;
+
+/* Returns: (nullable): NULL without memory */
+ImkShreconstructHeld *imk_shreconstruct_held_new (
+    const ImkShreconstructConfig *config);
+void imk_shreconstruct_held_free (ImkShreconstructHeld *self);
+
+/* After a frame. @slopes: [2 n_cells], also of the invalid cells */
+void imk_shreconstruct_held_watch (
+    ImkShreconstructHeld *self, const float *slopes, uint32_t n_valid);
+
+/* Returns: (nullable): which cell is held for long, a sentence for the user */
+const char *imk_shreconstruct_held_doubt (const ImkShreconstructHeld *self);

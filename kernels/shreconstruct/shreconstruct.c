@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "imk/device.h"
 #include "shreconstruct/cpu/loops.h"
+#include "shreconstruct/shreconstruct-private.h"
 #include "shreconstruct/shreconstruct-reference.h"
 
 enum { TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
@@ -28,6 +29,7 @@ struct ImkShreconstruct {
   float *sent;  /* [n_commands]: the last ones that left */
   float *c0;    /* [n_commands]: the reference that @sent is about */
   bool moves;   /* @c0 or @reference is not @wanted yet */
+  ImkShreconstructHeld *held; /* (nullable): where invalid cells are held */
 
   /* the state, in one block: page-locked for a device */
   uint8_t *block;
@@ -490,6 +492,10 @@ imk_shreconstruct_new (ImkBackend backend, const ImkShreconstructConfig *given,
     status = make_arrays (s, config, error);
   if (status == IMK_OK)
     status = make_stored (s, config, error);
+  if (status == IMK_OK && config->invalid == IMK_SHRECONSTRUCT_INVALID_HOLD) {
+    s->held = imk_shreconstruct_held_new (config);
+    status = s->held ? IMK_OK : no_memory (error);
+  }
   if (status != IMK_OK) {
     imk_shreconstruct_free (s);
     return status;
@@ -622,6 +628,8 @@ imk_shreconstruct_update (ImkShreconstruct *self,
 const char *
 imk_shreconstruct_doubt (const ImkShreconstruct *self)
 {
+  if (self->held)
+    return imk_shreconstruct_held_doubt (self->held);
   return self->backend_state && self->backend->doubt
              ? self->backend->doubt (self->backend_state)
              : NULL;
@@ -647,6 +655,7 @@ imk_shreconstruct_free (ImkShreconstruct *self)
   free (self->feedback);
   free (self->forward);
   free (self->modes);
+  imk_shreconstruct_held_free (self->held);
   free (self);
 }
 
@@ -810,6 +819,8 @@ finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
     s->frame.first = (s->frame.first + TERMS - 1) % TERMS;
     take_commands (s);
     take_reference (s);
+    if (s->held)
+      imk_shreconstruct_held_watch (s->held, s->slopes, r.n_valid);
   }
   imk_shreconstruct_commands (s, commands);
   if (report)

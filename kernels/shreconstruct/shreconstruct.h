@@ -150,10 +150,12 @@ IMK_API ImkStatus imk_shreconstruct_update (ImkShreconstruct *self,
     const ImkShreconstructConfig *config, ImkError *error);
 
 /**
- * imk_shreconstruct_doubt: (whether the matrices fit each other)
- * With IMK_SHRECONSTRUCT_INVALID_EXCLUDE.
- * Returns: (nullable) (transfer none): why D may not be what R was made from,
- *   a sentence for the user */
+ * imk_shreconstruct_doubt: (whether invalid cells do harm)
+ * Returns: (nullable) (transfer none): a sentence for the user, the same until
+ *   @self is freed: with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, why D may not be
+ *   what R was made from; with IMK_SHRECONSTRUCT_INVALID_HOLD, from the frame
+ *   on in which the slopes of a cell have been held for 100 frames, which cell
+ */
 IMK_API const char *imk_shreconstruct_doubt (const ImkShreconstruct *self);
 
 /* Takes over the state of @from, where it is of the same size: so that another

@@ -1311,6 +1311,18 @@ CHECK_TEST (test_cells_leave_the_fit_on_the_cpu)
   fail_unless (gst_bus_have_pending (bus) == FALSE);
 }
 
+CHECK_TEST (test_a_cell_that_is_held_for_long_is_told)
+{
+  g_autoptr (CheckHarness) h = harness_new ("invalid-policy=hold", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  step (h, 1);
+  for (guint t = 0; t < 200; t++)
+    step (h, NAN);
+  check_warning (bus, LIBRARY, SETTINGS, "has been invalid for 100 frames");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
 CHECK_TEST (test_a_device_is_calibrated)
 {
   g_autoptr (GstMessage) message = NULL;

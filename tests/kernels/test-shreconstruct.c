@@ -1168,6 +1168,36 @@ TEST (test_rounding_moves_nothing, "rounding moves nothing")
   test_check (report.n_out == 1, "%u cells are out", report.n_out);
 }
 
+TEST_BACKENDS (test_a_cell_that_is_held_for_long_is_told,
+    "a cell that is held for long is told")
+{
+  const uint8_t flags[] = {1, 0};
+  const float without_first[N_COMMANDS][2 * N_CELLS] = {
+      {0, 0.5f}, {0, 0, 0, 1}};
+
+  on = backend;
+  for (int kind = 0; kind < 3; kind++) { /* noise; no noise; not used */
+    ImkShreconstructConfig c = mean_config ();
+    test_autoptr (ImkShreconstruct) self = NULL;
+
+    c.invalid = IMK_SHRECONSTRUCT_INVALID_HOLD;
+    c.leak = 1;
+    if (kind == 2)
+      c.matrix = without_first[0];
+    self = make (&c);
+    step (self, 1, 2, good);
+    for (int t = 0; t < 200; t++) {
+      const char *doubt = imk_shreconstruct_doubt (self);
+
+      test_check (kind == 0 && t >= 100
+                      ? doubt && strstr (doubt, "Cell 0 has been invalid for")
+                      : !doubt,
+          "kind %d, after %d frames: %s", kind, t, doubt ? doubt : "no doubt");
+      step (self, kind == 1 ? 1 : t, 2, flags);
+    }
+  }
+}
+
 TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")
 {
   const float modes[] = {1, 1}, sum[] = {1, 1, 0, 0}, reference[] = {3, 4};
