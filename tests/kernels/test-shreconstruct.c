@@ -757,6 +757,50 @@ TEST (test_a_matrix_that_is_not_explained_is_told,
   imk_shreconstruct_free (self);
 }
 
+/* k of R = k P D^T by what D and R tell. Cell 0 is out, which sees half of mode
+ * 0. */
+TEST (test_a_gain_is_found_where_it_can_be,
+    "a gain is found where D and R tell it")
+{
+  static const struct {
+    double strengths[PAIRED_MODES], eigenvalues[PAIRED_MODES], gain;
+    const char *kind;
+  } cases[] = {
+      {{1, 1, 1}, {0.9, 0.6, 0.2}, 1, "a prior"},
+      {{1, 1, 1}, {0.5, 0.501, 0.5}, 0.5, "least squares, measured again"},
+      {{1, 1.000001, 1}, {0.5, 0.5, 0.5}, 0.5, "least squares"},
+      {{1, 2, 3}, {0.2, 0.32, 0.36}, 0.4, "Tikhonov"},
+      {{1, 2, 3}, {0.45, 0.66, 0.81}, 1, "nearly Tikhonov"},
+      {{1, 2, 3}, {0.1, 0.4, 0.9}, 1, "a transposed D"},
+      {{1, 2, 0}, {0.9, 0.3, 0}, 1, "a prior of two modes"},
+  };
+  const uint8_t flags[PAIRED_CELLS] = {1};
+
+  for (size_t k = 0; k < sizeof (cases) / sizeof (*cases); k++) {
+    const double half = cases[k].eigenvalues[0] / 2;
+    const double expected = half / (1 - half / cases[k].gain);
+    float slopes[2 * PAIRED_CELLS] = {0}, commands[PAIRED_MODES];
+    double p[PAIRED_MODES];
+    Paired a;
+    test_autoptr (ImkShreconstruct) self = NULL;
+
+    for (int m = 0; m < PAIRED_MODES; m++)
+      p[m] = cases[k].eigenvalues[m] / 2;
+    fill_paired (&a, p);
+    for (int i = 0; i < PAIRED_CELLS; i++) {
+      const double strength = cases[k].strengths[i / 2];
+
+      a.d[i][i / 2] = (float) strength;
+      a.r[i / 2][i] = strength > 0 ? (float) (p[i / 2] / strength) : 0;
+      slopes[i] = a.d[i][i / 2];
+    }
+    self = make (&a.config);
+    imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+    test_check (fabs (commands[0] + expected) < 2e-3 * expected,
+        "%s: mode 0 is %g, not %g", cases[k].kind, commands[0], -expected);
+  }
+}
+
 /* 1.5, the largest eigenvalue of R D, is taken for a gain: cell 0 leaves 1 / 2
  * of mode 0, and of mode 1 cell 2 leaves 1 - 0.4. */
 TEST (test_the_largest_eigenvalue_is_a_gain, "the largest eigenvalue is a gain")
@@ -890,6 +934,18 @@ TEST (test_other_bounds_count_at_once, "another exclude-cells counts at once")
   a.config.exclude_cells = 2;
   test_ok (imk_shreconstruct_update (self, &a.config, test_new_error ()));
   check_out (self, flags, 3);
+}
+
+TEST (test_half_of_the_cells_can_be_out, "half of the cells can be out")
+{
+  const double p[] = {0.5, 0.5, 0.5};
+  const uint8_t flags[PAIRED_CELLS] = {1, 1, 1, 1, 1};
+  Paired a;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  fill_paired (&a, p);
+  self = make (&a.config);
+  check_out (self, flags, PAIRED_CELLS / 2);
 }
 
 /* So that the first frame of another matrix takes no longer than others. */

@@ -32,13 +32,13 @@
 #define MOST_SPREAD 1e-2
 
 /* The part of the largest eigenvalue of X that one below 0 can be without
- * having the wrong sign: rounding. */
+ * having the wrong sign, and likewise a: rounding. */
 #define MOST_BELOW_0 0.1
 
 /* Another P leaves the largest eigenvalue of X near 1. */
 #define LEAST_LARGEST 0.8
 
-enum { LANES = 8, N_PROBES = 3, N_VECTORS = 5, N_UNKNOWN = 2 };
+enum { LANES = 8, N_PROBES = 3, N_VECTORS = 5 };
 
 /* Room for products with one z; [n_rows] each. */
 typedef struct Work {
@@ -179,7 +179,7 @@ find_largest (Work *w, double shift)
 
 /* Returns: k of the two unknowns, 0 where they do not tell it */
 static double
-fit (const Work *w, const Sums *s)
+fit (const Sums *s)
 {
   const double share = 1 - s->xgy_xy * s->xgy_xy / (s->xgy_xgy * s->xy_xy);
   const double inverse = (s->xgz_xgy - s->xgy_xy * s->xgz_xy / s->xy_xy) /
@@ -187,7 +187,8 @@ fit (const Work *w, const Sums *s)
   const double a = (s->xgz_xy - s->xgy_xy * inverse) / s->xy_xy; /* a / k */
   const double rest = s->xgz_xgz - inverse * s->xgz_xgy - a * s->xgz_xy;
 
-  return w->pair->n_modes > N_UNKNOWN && share > LEAST_DIFFERENCE &&
+  return share > LEAST_DIFFERENCE &&
+                 a * sqrt (s->xy_xy) > -MOST_BELOW_0 * sqrt (s->xgz_xgz) &&
                  inverse * s->y_xy > LEAST_RESPONSE * s->y_y &&
                  rest <= MOST_REST * MOST_REST * s->xgz_xgz
              ? 1 / inverse
@@ -228,7 +229,7 @@ find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
         "The control matrix is no least-squares inverse of the interaction "
         "matrix, so a cell cannot be excluded exactly. Invert this "
         "interaction matrix, or use invalid-policy zero or hold.");
-  *scale = fit (w, &s);
+  *scale = fit (&s);
   if (*scale == 0)
     *scale = find_common (&s);
   if (*scale > 0)
