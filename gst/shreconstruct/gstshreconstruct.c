@@ -457,6 +457,8 @@ typedef struct {
   gboolean is_closed, is_calibrating;
   gboolean is_held;  /* the mirror stays as it is */
   gboolean has_poke; /* of a calibration */
+  gint limited;      /* a further mirror whose limits have changed a command, or
+                      * -1 */
   gboolean is_after_gap;
   guint64 number, missing;
 } Frame;
@@ -745,7 +747,8 @@ unwind (
 {
   g_autofree gdouble *change = NULL;
 
-  if (!f->is_closed || f->is_held || f->report.is_dark || self->has_overflowed)
+  if (f->limited < 0 || !f->is_closed || f->is_held || f->report.is_dark ||
+      self->has_overflowed)
     return;
   change = g_new (gdouble, self->n_modes);
   if (gst_sh_reconstruct_outputs_find_windup (
@@ -755,17 +758,16 @@ unwind (
 
 /* Pokes that do not reach a mirror would be measured as if they did. */
 static GstFlowReturn
-push_mirrors (GstShReconstruct *self, const Frame *f, GstBuffer *out)
+push_mirrors (GstShReconstruct *self, Frame *f, GstBuffer *out)
 {
-  gint limited;
   GstFlowReturn flow = gst_sh_reconstruct_outputs_push_mirrors (self->outputs,
-      self->commands, f->is_held, out, self->fps_n, self->fps_d, &limited);
+      self->commands, f->is_held, out, self->fps_n, self->fps_d, &f->limited);
 
-  if (f->has_poke && limited >= 0) {
+  if (f->has_poke && f->limited >= 0) {
     g_autofree gchar *why = g_strdup_printf (
         "A poke goes beyond the limits of mirror_%d. Set a smaller "
         "calibration-poke, or other limits.",
-        limited);
+        f->limited);
 
     gst_sh_reconstruct_calibration_fail (self->calibration, why);
   }

@@ -341,17 +341,14 @@ gst_sh_reconstruct_outputs_find_windup (GstShReconstructOutputs *self,
     const GstShCentroidArray *modes, gdouble *change)
 {
   const GstShReconstructMirror *used[GST_SH_RECONSTRUCT_N_MIRRORS];
-  gboolean is_limited = FALSE;
   guint n = 0;
 
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
     const GstShReconstructMirror *mirror = &self->mirrors[i];
 
-    if (!mirror->matrix || !mirror->has_sent ||
-        !gst_imaging_src_pads_has (self->pads, MIRROR_0 + i))
-      continue;
-    is_limited |= mirror->is_limited;
-    used[n++] = mirror;
+    if (mirror->matrix && mirror->has_sent &&
+        gst_imaging_src_pads_has (self->pads, MIRROR_0 + i))
+      used[n++] = mirror;
   }
-  return is_limited && gst_sh_reconstruct_windup_find (used, n, modes, change);
+  return n > 0 && gst_sh_reconstruct_windup_find (used, n, modes, change);
 }

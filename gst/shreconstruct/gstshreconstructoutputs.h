@@ -58,11 +58,11 @@ GstFlowReturn gst_sh_reconstruct_outputs_push_mirrors (
     GstShReconstructOutputs *self, const gfloat *commands, gboolean is_held,
     GstBuffer *out, gint fps_n, gint fps_d, gint *limited);
 
-/* After push_mirrors (): what limits of the mirrors have added to the commands,
- * as a change of coefficients.
+/* After push_mirrors () with a limited mirror: what limits of the mirrors have
+ * added to the commands, as a change of coefficients.
  * @modes: (nullable): M
  * @change: (out): [n_modes]
- * Returns: whether there is any */
+ * Returns: whether it is there, and finite */
 gboolean gst_sh_reconstruct_outputs_find_windup (GstShReconstructOutputs *self,
     const GstShCentroidArray *modes, gdouble *change);
 

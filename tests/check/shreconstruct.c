@@ -1311,6 +1311,22 @@ CHECK_TEST (test_cells_leave_the_fit_on_the_cpu)
   fail_unless (gst_bus_have_pending (bus) == FALSE);
 }
 
+/* Read in the other order, D would not fit R. */
+CHECK_TEST (test_the_interaction_matrix_has_the_order_of_slopes)
+{
+  static const gfloat means[] = {0.5f, 0, 0.5f, 0, 0, 0.5f, 0, 0.5f};
+  static const gfloat by_means[] = {1, 0, 0, 1, 1, 0, 0, 1};
+  g_autofree gchar *settings =
+      in_folder ("slope-order=interleaved matrix-location=$/pairs.npy "
+                 "interaction-location=$/by-pairs.npy invalid-policy=exclude");
+  g_autoptr (CheckHarness) h = NULL;
+
+  write_array ("pairs.npy", N_COMMANDS, 2 * N_CELLS, means);
+  write_array ("by-pairs.npy", 2 * N_CELLS, N_COMMANDS, by_means);
+  h = harness_new (settings, SLOPES);
+  fail_unless_equals_float (step (h, -2), 1);
+}
+
 CHECK_TEST (test_a_cell_that_is_held_for_long_is_told)
 {
   g_autoptr (CheckHarness) h = harness_new ("invalid-policy=hold", SLOPES);
