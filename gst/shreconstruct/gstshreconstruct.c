@@ -81,6 +81,7 @@ struct _GstShReconstruct {
   gboolean is_dark, has_overflowed; /* of the frame before */
   gboolean is_clipped;       /* reference commands are beyond the limits */
   gboolean has_high_gain;    /* that was warned of */
+  gboolean has_doubt;        /* of the kernel, likewise */
   GstShReconstructPole pole; /* that was warned of */
   GstImagingNumbering numbering;
   GstStructure *more; /* (nullable): @done as fields of results */
@@ -227,6 +228,17 @@ report_gain (GstShReconstruct *self)
         (NULL));
 }
 
+/* Once for each kernel. */
+static void
+report_doubt (GstShReconstruct *self)
+{
+  const gchar *doubt = imk_shreconstruct_doubt (self->kernel);
+
+  if (doubt && !self->has_doubt)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", doubt), (NULL));
+  self->has_doubt = doubt != NULL;
+}
+
 /* @n_sensor: cells of the sensor; @n_cells: of the columns of the matrix */
 static ImkStatus
 check_cells (guint n_sensor, guint n_cells, guint n_modes, ImkError *error)
@@ -303,6 +315,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     report_clipping (self, &plan.config);
     report_pole (self);
     report_gain (self);
+    self->has_doubt = FALSE;
+    report_doubt (self);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
   }
@@ -443,6 +457,8 @@ typedef struct {
   gboolean is_closed, is_calibrating;
   gboolean is_held;  /* the mirror stays as it is */
   gboolean has_poke; /* of a calibration */
+  gint limited;      /* a further mirror whose limits have changed a command, or
+                      * -1 */
   gboolean is_after_gap;
   guint64 number, missing;
 } Frame;
@@ -723,19 +739,35 @@ fill_output (GstShReconstruct *self, Frame *f)
   gst_buffer_unmap (f->out, &map);
 }
 
+/* The controller learns what the mirrors were not sent, after they have the
+ * frame. */
+static void
+unwind (
+    GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
+{
+  g_autofree gdouble *change = NULL;
+
+  if (f->limited < 0 || !f->is_closed || f->is_held || f->report.is_dark ||
+      self->has_overflowed)
+    return;
+  change = g_new (gdouble, self->n_modes);
+  if (gst_sh_reconstruct_outputs_find_windup (
+          self->outputs, gst_imaging_setting_file_data (s->modes), change))
+    imk_shreconstruct_add (self->kernel, change);
+}
+
 /* Pokes that do not reach a mirror would be measured as if they did. */
 static GstFlowReturn
-push_mirrors (GstShReconstruct *self, const Frame *f, GstBuffer *out)
+push_mirrors (GstShReconstruct *self, Frame *f, GstBuffer *out)
 {
-  gint limited;
   GstFlowReturn flow = gst_sh_reconstruct_outputs_push_mirrors (self->outputs,
-      self->commands, f->is_held, out, self->fps_n, self->fps_d, &limited);
+      self->commands, f->is_held, out, self->fps_n, self->fps_d, &f->limited);
 
-  if (f->has_poke && limited >= 0) {
+  if (f->has_poke && f->limited >= 0) {
     g_autofree gchar *why = g_strdup_printf (
         "A poke goes beyond the limits of mirror_%d. Set a smaller "
         "calibration-poke, or other limits.",
-        limited);
+        f->limited);
 
     gst_sh_reconstruct_calibration_fail (self->calibration, why);
   }
@@ -768,6 +800,7 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
         flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
                   &f->slopes, self->n_cells, f->in, f->number, self->fps_n,
                   self->fps_d));
+  unwind (self, f, s);
   return flow;
 }
 
@@ -808,8 +841,10 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   flow = f.acquired;
   if (f.out) {
     fill_output (self, &f);
-    if (f.is_closed)
+    if (f.is_closed) {
       report_light (self, &f.report);
+      report_doubt (self);
+    }
     gst_imaging_engine_count_frame (self->base.engine, entered);
     flow = push_all (self, &f, f.out);
   }

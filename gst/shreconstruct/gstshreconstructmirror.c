@@ -54,9 +54,14 @@ gst_sh_reconstruct_mirror_take (
   if (n != self->n) {
     self->n = n;
     self->sent = g_renew (gfloat, self->sent, n);
+    self->flat = g_renew (gfloat, self->flat, n);
+    self->lack = g_renew (gfloat, self->lack, n);
     self->has_sent = FALSE;
   }
   find_flat (self, &plan->config, flat);
+  self->is_moving |=
+      self->has_sent && memcmp (flat, self->flat, n * sizeof (*flat)) != 0;
+  memcpy (self->flat, flat, n * sizeof (*flat));
   for (guint k = 0; k < n; k++) {
     is_within &= flat[k] >= limits->minimum && flat[k] <= limits->maximum;
     if (!self->has_sent)
@@ -70,6 +75,8 @@ gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self)
 {
   g_clear_pointer (&self->matrix, g_free);
   g_clear_pointer (&self->sent, g_free);
+  g_clear_pointer (&self->flat, g_free);
+  g_clear_pointer (&self->lack, g_free);
   self->n = 0;
 }
 
@@ -90,17 +97,22 @@ gst_sh_reconstruct_mirror_send (GstShReconstructMirror *self,
     const gfloat *commands, gboolean is_held, gfloat *out)
 {
   const gboolean stays = is_held && self->has_sent;
+  gboolean is_there = TRUE;
 
   if (!stays)
     multiply (self, commands, out);
   self->is_limited = FALSE;
   for (guint i = 0; i < self->n; i++) {
     const gfloat wanted = stays ? self->sent[i] : out[i];
+    const gfloat next = next_of (&self->limits, self->sent[i], wanted);
+    const gfloat near = (gfloat) within (&self->limits, wanted);
 
-    out[i] = next_of (&self->limits, self->sent[i], wanted);
-    self->is_limited |= out[i] != wanted;
-    self->sent[i] = out[i];
+    self->lack[i] = (self->is_moving ? near : next) - wanted;
+    self->is_limited |= next != wanted;
+    is_there &= next == near;
+    self->sent[i] = out[i] = next;
   }
+  self->is_moving &= !is_there;
   self->has_sent = TRUE;
 }
 

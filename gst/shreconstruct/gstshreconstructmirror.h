@@ -9,13 +9,17 @@ G_BEGIN_DECLS
 /* @n: commands of the mirror
  * @matrix: (nullable): T [n_commands][n], transposed
  * @sent: [n]: its commands, T c0 before the first frame
- * @has_sent: after that
- * @is_limited: a limit has changed the last ones */
+ * @flat: [n]: T c0
+ * @lack: [n]: what limits have added to the last ones, but not on the way to
+ *   another c0, which the mirror is to reach
+ * @has_sent: @sent are those of a frame
+ * @is_limited: a limit has changed the last ones
+ * @is_moving: on the way to another c0 */
 typedef struct {
   guint n, n_commands;
-  gfloat *matrix, *sent;
+  gfloat *matrix, *sent, *flat, *lack;
   GstShReconstructLimits limits;
-  gboolean has_sent, is_limited;
+  gboolean has_sent, is_limited, is_moving;
 } GstShReconstructMirror;
 
 /* Takes the matrix and the limits of mirror @i out of @plan. A mirror of as

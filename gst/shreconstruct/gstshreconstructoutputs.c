@@ -6,6 +6,7 @@
 #include "gstimagingmetadata.h"
 #include "gstshreconstructmirror.h"
 #include "gstshreconstructwavefront.h"
+#include "gstshreconstructwindup.h"
 
 enum { WAVEFRONT, MIRROR_0, N_PADS = MIRROR_0 + GST_SH_RECONSTRUCT_N_MIRRORS };
 
@@ -333,4 +334,21 @@ gst_sh_reconstruct_outputs_push_mirrors (GstShReconstructOutputs *self,
         flow, push_mirror (self, i, pad, buffer, fps_n, fps_d));
   }
   return flow;
+}
+
+gboolean
+gst_sh_reconstruct_outputs_find_windup (GstShReconstructOutputs *self,
+    const GstShCentroidArray *modes, gdouble *change)
+{
+  const GstShReconstructMirror *used[GST_SH_RECONSTRUCT_N_MIRRORS];
+  guint n = 0;
+
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
+    const GstShReconstructMirror *mirror = &self->mirrors[i];
+
+    if (mirror->matrix && mirror->has_sent &&
+        gst_imaging_src_pads_has (self->pads, MIRROR_0 + i))
+      used[n++] = mirror;
+  }
+  return n > 0 && gst_sh_reconstruct_windup_find (used, n, modes, change);
 }

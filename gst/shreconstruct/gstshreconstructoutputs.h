@@ -4,6 +4,7 @@
 
 #include "gstimagingresultspad.h"
 #include "gstshreconstructsettings.h"
+#include "shcentroid/gstshcentroidfiles.h"
 
 G_BEGIN_DECLS
 
@@ -56,6 +57,14 @@ void gst_sh_reconstruct_outputs_map (
 GstFlowReturn gst_sh_reconstruct_outputs_push_mirrors (
     GstShReconstructOutputs *self, const gfloat *commands, gboolean is_held,
     GstBuffer *out, gint fps_n, gint fps_d, gint *limited);
+
+/* After push_mirrors () with a limited mirror: what limits of the mirrors have
+ * added to the commands, as a change of coefficients.
+ * @modes: (nullable): M
+ * @change: (out): [n_modes]
+ * Returns: whether it is there, and finite */
+gboolean gst_sh_reconstruct_outputs_find_windup (GstShReconstructOutputs *self,
+    const GstShCentroidArray *modes, gdouble *change);
 
 /* Returns: (transfer full) (nullable) */
 GstImagingResultsPad *gst_sh_reconstruct_outputs_get_results (

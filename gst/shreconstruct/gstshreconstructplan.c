@@ -136,28 +136,37 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
   return status;
 }
 
+/* D has a column for each command, or D M one for each mode. */
 static ImkStatus
 plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
     GstShReconstructPlan *p, ImkError *error)
 {
   const ImkShreconstructConfig *c = &p->config;
+  const guint64 n_slopes = 2 * (guint64) c->n_cells;
   const GstShCentroidArray *a;
   GstShReconstructOrder order;
+  gsize n;
   ImkStatus status;
 
   if (!s->interaction || p->is_idle ||
       s->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
     return IMK_OK;
   a = ((const GstShReconstructMatrix *) s->interaction->data)->array;
-  if (!gst_sh_centroid_array_has_shape (
-          a, 2 * (guint64) c->n_cells, c->n_commands)) {
-    g_autofree gchar *expected =
-        g_strdup_printf ("[%u, %u]: slopes of the %u cells, and the commands%s",
-            2 * c->n_cells, c->n_commands, c->n_cells,
-            gst_sh_centroid_array_has_shape (
-                a, c->n_commands, 2 * (guint64) c->n_cells)
-                ? "; it would fit transposed"
-                : "");
+  p->config.interaction_is_modal =
+      c->n_modes != c->n_commands &&
+      gst_sh_centroid_array_has_shape (a, n_slopes, c->n_modes);
+  n = p->config.interaction_is_modal ? c->n_modes : c->n_commands;
+  if (!gst_sh_centroid_array_has_shape (a, n_slopes, n)) {
+    g_autofree gchar *modal =
+        c->n_modes == c->n_commands
+            ? g_strdup ("")
+            : g_strdup_printf (" or the %u modes", c->n_modes);
+    g_autofree gchar *expected = g_strdup_printf (
+        "[%u, %u]: slopes of the %u cells, and the commands%s%s",
+        2 * c->n_cells, c->n_commands, c->n_cells, modal,
+        gst_sh_centroid_array_has_shape (a, c->n_commands, n_slopes)
+            ? "; it would fit transposed"
+            : "");
 
     return wrong_shape (
         s->interaction, a, "interaction-location", expected, error);
@@ -168,10 +177,9 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
     return status;
   p->config.interaction = p->interaction = g_new (gfloat, a->n);
   for (gsize i = 0; i < a->dims[0]; i++)
-    for (gsize k = 0; k < c->n_commands; k++)
-      p->interaction[i * c->n_commands + k] =
-          (gfloat)
-              a->values[place_of (i, a->dims[0], order) * c->n_commands + k];
+    for (gsize k = 0; k < n; k++)
+      p->interaction[i * n + k] =
+          (gfloat) a->values[place_of (i, a->dims[0], order) * n + k];
   return IMK_OK;
 }
 

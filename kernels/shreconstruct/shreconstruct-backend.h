@@ -68,9 +68,9 @@ typedef struct ImkShreconstructBackend {
   /* A dark frame changes nothing but the counts. */
   ImkStatus (*process) (void *state, const ImkShreconstructFrame *frame,
       void *stream, ImkError *error);
-  /* Takes cells out of the fit that are out in @from. NULL for a backend that
-   * takes none out. */
-  void (*take) (void *state, const void *from);
+  /* Returns: (nullable): why the matrices may not fit each other, a sentence
+   * for the user. NULL for a backend that does not compare them. */
+  const char *(*doubt) (const void *state);
   void (*destroy) (void *state);
 } ImkShreconstructBackend;
 

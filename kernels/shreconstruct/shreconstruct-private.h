@@ -51,7 +51,8 @@ imk_shreconstruct_room (uint32_t n_rows)
 
 typedef struct ImkShreconstructExclude ImkShreconstructExclude;
 
-/* Returns: IMK_ERROR_CONFIG where R is not a least-squares inverse of D */
+/* Returns: IMK_ERROR_CONFIG where R is not a least-squares inverse of D M;
+ *   IMK_ERROR_MEMORY */
 ImkStatus imk_shreconstruct_exclude_new (const ImkShreconstructConfig *config,
     ImkShreconstructExclude **self, ImkError *error);
 void imk_shreconstruct_exclude_free (ImkShreconstructExclude *self);
@@ -66,6 +67,22 @@ uint32_t imk_shreconstruct_exclude_follow (
 void imk_shreconstruct_exclude_correct (
     ImkShreconstructExclude *self, float *product);
 
-/* Takes out what is out in @from. */
-void imk_shreconstruct_exclude_take (
-    ImkShreconstructExclude *self, const ImkShreconstructExclude *from);
+/* Returns: (nullable): why R may not fit D, a sentence for the user */
+const char *imk_shreconstruct_exclude_doubt (
+    const ImkShreconstructExclude *self);
+
+/* --- cells that are held for long: shreconstruct-held.c ------------------- */
+
+typedef struct ImkShreconstructHeld ImkShreconstructHeld;
+
+/* Returns: (nullable): NULL without memory */
+ImkShreconstructHeld *imk_shreconstruct_held_new (
+    const ImkShreconstructConfig *config);
+void imk_shreconstruct_held_free (ImkShreconstructHeld *self);
+
+/* After a frame. @slopes: [2 n_cells], also of the invalid cells */
+void imk_shreconstruct_held_watch (
+    ImkShreconstructHeld *self, const float *slopes, uint32_t n_valid);
+
+/* Returns: (nullable): which cell is held for long, a sentence for the user */
+const char *imk_shreconstruct_held_doubt (const ImkShreconstructHeld *self);

@@ -73,59 +73,86 @@ interaction (const ImkShreconstructConfig *c, uint32_t i, uint32_t mode)
   const float *d = c->interaction + (size_t) i * c->n_commands;
   double sum = 0;
 
-  if (!c->modes)
-    return d[mode];
+  if (!c->modes || c->interaction_is_modal)
+    return c->interaction[(size_t) i * c->n_modes + mode];
   for (uint32_t k = 0; k < c->n_commands; k++)
     sum += (double) d[k] * c->modes[(size_t) k * c->n_modes + mode];
   return sum;
 }
 
-/* Gauss: @a [n][n + 1] becomes the solution in its last column. */
+/* Gauss: @a [n][2 n], of which the right half is 1, becomes its inverse there.
+ */
 static void
 eliminate (double *a, uint32_t n)
 {
-  uint32_t width = n + 1;
+  uint32_t width = 2 * n;
 
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t row = 0; row < n; row++) {
       double factor = a[row * width + i] / a[i * width + i];
 
-      for (uint32_t j = i; row != i && j < width; j++)
+      for (uint32_t j = i; row != i && j <= n + i; j++)
         a[row * width + j] -= factor * a[i * width + j];
     }
   for (uint32_t i = 0; i < n; i++)
-    a[i * width + n] /= a[i * width + i];
+    for (uint32_t j = n; j < width; j++)
+      a[i * width + j] /= a[i * width + i];
+}
+
+/* y of K y = @g, but for eigenvalues of K near 0: see the header.
+ * @a: [n][2 n]: K + 0.1 I becomes its inverse in the right half */
+static void
+solve_weakly (double *a, uint32_t n, const double *g, double *y)
+{
+  double *next = malloc (n * sizeof (*next) + 1);
+
+  eliminate (a, n);
+  memset (y, 0, n * sizeof (*y));
+  for (int step = 0; step < 8; step++) {
+    for (uint32_t i = 0; i < n; i++) {
+      next[i] = 0;
+      for (uint32_t j = 0; j < n; j++)
+        next[i] += a[i * 2 * n + n + j] * (g[j] + 0.1 * y[j]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+      y[i] += 1.15 * (next[i] - y[i]);
+  }
+  free (next);
 }
 
 /* @x: R s; the slopes of rows @out become those that it predicts:
- * (I - D_S R_S) p = D_S x */
+ * (I - D_S R_S / k) p = D_S x / k */
 static void
-exclude (const ImkShreconstructConfig *c, const uint32_t *out, uint32_t n_out,
-    double *x)
+exclude (const ImkShreconstructConfig *c, double scale, const uint32_t *out,
+    uint32_t n_out, double *x)
 {
-  double *a = calloc ((size_t) n_out * (n_out + 1) + 1, sizeof (*a));
-  size_t n_slopes = 2 * (size_t) c->n_cells, width = n_out + 1;
+  size_t n_slopes = 2 * (size_t) c->n_cells, width = 2 * (size_t) n_out;
+  double *a = calloc (n_out * width + 1, sizeof (*a));
+  double *g = calloc (width + 1, sizeof (*g)), *y = g + n_out;
 
   for (uint32_t i = 0; i < n_out; i++)
     for (uint32_t m = 0; m < c->n_modes; m++) {
       double d = interaction (c, out[i], m);
 
       for (uint32_t j = 0; j < n_out; j++)
-        a[i * width + j] -= d * c->matrix[m * n_slopes + out[j]];
-      a[i * width + n_out] += d * x[m];
+        a[i * width + j] -= d * c->matrix[m * n_slopes + out[j]] / scale;
+      g[i] += d * x[m] / scale;
     }
-  for (uint32_t i = 0; i < n_out; i++)
-    a[i * width + i] += 1;
-  eliminate (a, n_out);
+  for (uint32_t i = 0; i < n_out; i++) {
+    a[i * width + i] += 1.1;
+    a[i * width + n_out + i] = 1;
+  }
+  solve_weakly (a, n_out, g, y);
   for (uint32_t m = 0; m < c->n_modes; m++)
     for (uint32_t j = 0; j < n_out; j++)
-      x[m] += c->matrix[m * n_slopes + out[j]] * a[j * width + n_out];
+      x[m] += c->matrix[m * n_slopes + out[j]] * y[j];
   free (a);
+  free (g);
 }
 
 /* -R s in @u */
 static void
-reconstruct (const ImkShreconstructConfig *c, const double *s,
+reconstruct (const ImkShreconstructConfig *c, double scale, const double *s,
     const uint32_t *out, uint32_t n_out, double *u)
 {
   for (uint32_t m = 0; m < c->n_modes; m++) {
@@ -134,7 +161,7 @@ reconstruct (const ImkShreconstructConfig *c, const double *s,
       u[m] += c->matrix[(size_t) m * 2 * c->n_cells + i] * s[i];
   }
   if (c->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
-    exclude (c, out, n_out, u);
+    exclude (c, scale, out, n_out, u);
   for (uint32_t m = 0; m < c->n_modes; m++)
     u[m] = -u[m];
 }
@@ -231,7 +258,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   shift (past->u, c->n_modes);
   out = malloc (2 * c->n_cells * sizeof (*out));
   n_out = prepare (c, slopes, flags, s, out);
-  reconstruct (c, s, out, n_out, past->u);
+  reconstruct (c, past->scale, s, out, n_out, past->u);
   free (out);
   for (uint32_t m = 0; m < c->n_modes; m++)
     past->q[m] = control (c, past->q, past->u, m);

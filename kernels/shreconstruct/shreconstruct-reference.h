@@ -8,10 +8,12 @@
 /* @q, @u: the past, newest first, [MAX_TERMS + 1][n_modes]; @slopes_before
  * [2 n_cells] and @commands_before [n_commands]: of the frame before;
  * @reference_before [n_commands]: the c0 that these commands are about
- * @inverse: (nullable): pinv (M) [n_modes][n_commands] */
+ * @inverse: (nullable): pinv (M) [n_modes][n_commands]
+ * @scale: k of R = k P D^T; read with IMK_SHRECONSTRUCT_INVALID_EXCLUDE */
 typedef struct ImkShreconstructPast {
   double *q, *u, *slopes_before, *commands_before, *reference_before;
   const double *inverse;
+  double scale;
 } ImkShreconstructPast;
 
 void imk_shreconstruct_reference (const ImkShreconstructConfig *config,

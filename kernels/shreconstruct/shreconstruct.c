@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "imk/device.h"
 #include "shreconstruct/cpu/loops.h"
+#include "shreconstruct/shreconstruct-private.h"
 #include "shreconstruct/shreconstruct-reference.h"
 
 enum { TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
@@ -28,6 +29,7 @@ struct ImkShreconstruct {
   float *sent;  /* [n_commands]: the last ones that left */
   float *c0;    /* [n_commands]: the reference that @sent is about */
   bool moves;   /* @c0 or @reference is not @wanted yet */
+  ImkShreconstructHeld *held; /* (nullable): where invalid cells are held */
 
   /* the state, in one block: page-locked for a device */
   uint8_t *block;
@@ -204,8 +206,9 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
     status = check_numbers ("matrix of modes", c->modes,
         (size_t) c->n_commands * c->n_modes, error);
   if (status == IMK_OK)
-    status = check_numbers (
-        "interaction matrix", c->interaction, n_slopes * c->n_commands, error);
+    status = check_numbers ("interaction matrix", c->interaction,
+        n_slopes * (c->interaction_is_modal ? c->n_modes : c->n_commands),
+        error);
   if (status == IMK_OK && c->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE &&
       !c->interaction)
     status = imk_error_set (error, IMK_ERROR_CONFIG,
@@ -489,6 +492,10 @@ imk_shreconstruct_new (ImkBackend backend, const ImkShreconstructConfig *given,
     status = make_arrays (s, config, error);
   if (status == IMK_OK)
     status = make_stored (s, config, error);
+  if (status == IMK_OK && config->invalid == IMK_SHRECONSTRUCT_INVALID_HOLD) {
+    s->held = imk_shreconstruct_held_new (config);
+    status = s->held ? IMK_OK : no_memory (error);
+  }
   if (status != IMK_OK) {
     imk_shreconstruct_free (s);
     return status;
@@ -618,6 +625,16 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   return status;
 }
 
+const char *
+imk_shreconstruct_doubt (const ImkShreconstruct *self)
+{
+  if (self->held)
+    return imk_shreconstruct_held_doubt (self->held);
+  return self->backend_state && self->backend->doubt
+             ? self->backend->doubt (self->backend_state)
+             : NULL;
+}
+
 void
 imk_shreconstruct_free (ImkShreconstruct *self)
 {
@@ -638,6 +655,7 @@ imk_shreconstruct_free (ImkShreconstruct *self)
   free (self->feedback);
   free (self->forward);
   free (self->modes);
+  imk_shreconstruct_held_free (self->held);
   free (self);
 }
 
@@ -684,8 +702,6 @@ imk_shreconstruct_take_state (
   memcpy (self->slopes, from->slopes, 2 * c->n_cells * sizeof (float));
   self->frame.first = from->frame.first;
   self->frame.is_new = true;
-  if (self->backend == from->backend && self->backend->take)
-    self->backend->take (self->backend_state, from->backend_state);
   return true;
 }
 
@@ -803,6 +819,8 @@ finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
     s->frame.first = (s->frame.first + TERMS - 1) % TERMS;
     take_commands (s);
     take_reference (s);
+    if (s->held)
+      imk_shreconstruct_held_watch (s->held, s->slopes, r.n_valid);
   }
   imk_shreconstruct_commands (s, commands);
   if (report)
@@ -897,4 +915,14 @@ const double *
 imk_shreconstruct_coefficients (const ImkShreconstruct *self)
 {
   return self->q + (size_t) self->frame.first * self->config.n_modes;
+}
+
+void
+imk_shreconstruct_add (ImkShreconstruct *self, const double *change)
+{
+  double *q = self->q + (size_t) self->frame.first * self->config.n_modes;
+
+  for (uint32_t m = 0; m < self->config.n_modes; m++)
+    q[m] += change[m];
+  self->frame.is_new = true;
 }

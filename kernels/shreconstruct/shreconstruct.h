@@ -76,6 +76,9 @@ typedef enum ImkShreconstructStorage {
  *   most 2^-8 of each with BF16, and by 2^-11 with F16 of those above 2^-28 of
  *   the largest of their row. Not with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, which
  *   needs R as it was made
+ * @interaction_is_modal: @interaction is D M [2 n_cells][n_modes], the slopes
+ *   of one unit of each mode. With as many modes as commands it is tried, too,
+ *   where D M does not fit
  *
  * Arrays belong to the caller. imk_shreconstruct_new() copies them. */
 typedef struct ImkShreconstructConfig {
@@ -95,6 +98,7 @@ typedef struct ImkShreconstructConfig {
   uint32_t exclude_cells;
   const uint8_t *dead;
   ImkShreconstructStorage storage;
+  bool interaction_is_modal;
 } ImkShreconstructConfig;
 
 /* What a call has done. */
@@ -145,9 +149,19 @@ IMK_API ImkStatus imk_shreconstruct_new (ImkBackend backend,
 IMK_API ImkStatus imk_shreconstruct_update (ImkShreconstruct *self,
     const ImkShreconstructConfig *config, ImkError *error);
 
+/**
+ * imk_shreconstruct_doubt: (whether invalid cells do harm)
+ * Returns: (nullable) (transfer none): a sentence for the user, the same until
+ *   @self is freed: with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, why D may not be
+ *   what R was made from; with IMK_SHRECONSTRUCT_INVALID_HOLD, from the frame
+ *   on in which the slopes of a cell have been held for 100 frames, which cell
+ */
+IMK_API const char *imk_shreconstruct_doubt (const ImkShreconstruct *self);
+
 /* Takes over the state of @from, where it is of the same size: so that another
  * matrix does not make the mirror jump. With a slew limit the last commands of
- * as many are taken over in any case. Returns: whether it is */
+ * as many are taken over in any case. All cells are in the fit again, and leave
+ * it by @exclude_cells a frame. Returns: whether it is */
 IMK_API bool imk_shreconstruct_take_state (
     ImkShreconstruct *self, const ImkShreconstruct *from);
 
@@ -184,15 +198,19 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  * with D M in place of D: each slope of S counts as the one that the estimate
  * predicts. For R = P D^T with a symmetric P (least squares, truncated,
  * Tikhonov, or minimum variance with equal noise) that is the least-squares
- * estimate of the other cells (Sherman, Morrison and Woodbury). Where the
- * largest eigenvalue k of R D is above 1, R_S is divided by it: k is a gain. An
- * R with the sign of -D is an error. The inverse of I - D_S R_S follows cell by
- * cell, at most @exclude_cells a frame. Until its turn an invalid cell counts
- * as 0, and one that is valid again stays out; valid cells come back first.
- * Half of the cells can be out, up to 2048. A mode that no valid cell sees is
- * not moved, and one that they hardly see is moved less: the estimate is exact
- * to 1e-6 of each mode whose noise grows by less than 2 times, and noise
- * grows by less than 6 times.
+ * estimate of the other cells (Sherman, Morrison and Woodbury). R may have a
+ * gain k, R = k P D^T, also that of a D in another unit: R_S is divided by k.
+ * For the first three k is found from D and R; for another P it is the largest
+ * eigenvalue of R D, or 1 if that is smaller, and below 0.8 it is doubtful: see
+ * imk_shreconstruct_doubt(). An R with the sign of -D is an error. Cells for
+ * which D or R has only zeros are never taken out. The inverse of I - D_S R_S
+ * follows cell by cell, at most @exclude_cells a frame. Until its turn an
+ * invalid cell counts as 0, and one that is valid again stays out; valid cells
+ * come back first. Half of the cells can be out, up to 2048. For an eigenvalue
+ * e of I - D_S R_S the inverse has (1 - (1 - 1.15 e / (e + 0.1))^8) / e: a mode
+ * that no valid cell sees is not moved, and one that they hardly see is moved
+ * less. So the estimate is exact to 1e-6 of each mode whose noise grows by less
+ * than 2 times, and noise grows by less than 6 times.
  *
  * On a CPU a product adds up columns in their order, so results depend
  * neither on threads nor on the instruction set. On a GPU it has another order,
@@ -243,6 +261,12 @@ IMK_API void imk_shreconstruct_commands (
 /* Returns: (transfer none): q of the last frame, n_modes */
 IMK_API const double *imk_shreconstruct_coefficients (
     const ImkShreconstruct *self);
+
+/* Adds to q of the last frame, so that the next one begins there: what further
+ * mirrors were not sent because of limits of their own.
+ * @change: [n_modes] */
+IMK_API void imk_shreconstruct_add (
+    ImkShreconstruct *self, const double *change);
 
 /* @coefficients: (out): q of the last frame, rounded to float32: n_modes
  *

@@ -344,6 +344,47 @@ CHECK_TEST (test_a_mirror_keeps_new_limits)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }
 
+/* T c, the sum of the commands, is back with the first frame that asks for it,
+ * as are commands at limits of their own. */
+CHECK_LOOP_TEST (test_limits_of_a_mirror_do_not_wind_up, 4)
+{
+  static const gchar *const all[] = {"mirror-0-maximum=2",
+      "mirror-0-maximum=2 modes-location=$/turned.npy",
+      "mirror-0-slew-limit=0.125",
+      "mirror-0-maximum=2 mirror-1-location=$/split.npy"};
+  static const gfloat split[] = {0.5f, -0.5f, -0.5f, 0.5f};
+  g_autofree gchar *settings = in_folder (all[__i__]);
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckHarness) rest = NULL;
+  gdouble before, after, unlimited = 0;
+
+  write_array ("split.npy", N_COMMANDS, N_COMMANDS, split);
+  h = mirror_harness (settings);
+  if (__i__ == 3)
+    rest = gst_harness_new_with_element (h->element, NULL, "mirror_1");
+  for (guint t = 0; t < 50; t++) {
+    before = step (h, -0.25);
+    if (t == 0)
+      unlimited = before;
+  }
+  fail_unless_equals_float (before, __i__ == 2 ? 6.25 : 2);
+  after = step (h, 0.25);
+  fail_unless (ABS (after - (before - unlimited)) < 1e-6);
+}
+
+/* A mirror reaches another c0, though its slew limit holds it back. */
+CHECK_TEST (test_a_mirror_goes_to_another_reference)
+{
+  g_autoptr (CheckHarness) h = mirror_harness ("mirror-0-slew-limit=0.5");
+  const gdouble expected[] = {0.5, 1, 1.5, 2, 2.5, 3, 3};
+  g_autofree gchar *flat = check_path_of ("flat.npy");
+
+  step (h, 0);
+  g_object_set (h->element, "reference-location", flat, NULL);
+  for (guint t = 0; t < G_N_ELEMENTS (expected); t++)
+    fail_unless_equals_float (step (h, 0), expected[t]);
+}
+
 /* The safe shape of low light. */
 CHECK_LOOP_TEST (test_a_mirror_goes_to_a_safe_shape, 2)
 {
@@ -1325,6 +1366,34 @@ CHECK_TEST (test_cells_leave_the_fit_on_the_cpu)
   g_object_get (h->element, "active-backend", &active, NULL);
   fail_unless_equals_string (active, "cpu");
   fail_unless (gst_bus_have_pending (bus) == FALSE);
+}
+
+/* Read in the other order, D would not fit R. */
+CHECK_TEST (test_the_interaction_matrix_has_the_order_of_slopes)
+{
+  static const gfloat means[] = {0.5f, 0, 0.5f, 0, 0, 0.5f, 0, 0.5f};
+  static const gfloat by_means[] = {1, 0, 0, 1, 1, 0, 0, 1};
+  g_autofree gchar *settings =
+      in_folder ("slope-order=interleaved matrix-location=$/pairs.npy "
+                 "interaction-location=$/by-pairs.npy invalid-policy=exclude");
+  g_autoptr (CheckHarness) h = NULL;
+
+  write_array ("pairs.npy", N_COMMANDS, 2 * N_CELLS, means);
+  write_array ("by-pairs.npy", 2 * N_CELLS, N_COMMANDS, by_means);
+  h = harness_new (settings, SLOPES);
+  fail_unless_equals_float (step (h, -2), 1);
+}
+
+CHECK_TEST (test_a_cell_that_is_held_for_long_is_told)
+{
+  g_autoptr (CheckHarness) h = harness_new ("invalid-policy=hold", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  step (h, 1);
+  for (guint t = 0; t < 200; t++)
+    step (h, NAN);
+  check_warning (bus, LIBRARY, SETTINGS, "has been invalid for 100 frames");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }
 
 CHECK_TEST (test_a_device_is_calibrated)

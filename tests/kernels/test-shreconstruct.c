@@ -703,6 +703,307 @@ TEST (test_a_gain_stays_out_of_the_fit, "a gain stays out of the fit")
 {
   check_five_cells (1.25);
   check_five_cells (3);
+  check_five_cells (0.4);
+  check_five_cells (0.001);
+}
+
+/* Two cells see each of three commands, with slopes of 1 along x: D^T D is 2 I.
+ */
+enum { PAIRED_CELLS = 6, PAIRED_MODES = 3 };
+
+typedef struct Paired {
+  float d[2 * PAIRED_CELLS][PAIRED_MODES], r[PAIRED_MODES][2 * PAIRED_CELLS];
+  ImkShreconstructConfig config;
+} Paired;
+
+/* @p: R is P D^T with a diagonal P */
+static void
+fill_paired (Paired *a, const double *p)
+{
+  memset (a, 0, sizeof (*a));
+  for (int i = 0; i < PAIRED_CELLS; i++) {
+    a->d[i][i / 2] = 1;
+    a->r[i / 2][i] = (float) p[i / 2];
+  }
+  imk_shreconstruct_config_init (&a->config);
+  a->config.n_cells = PAIRED_CELLS;
+  a->config.n_modes = a->config.n_commands = PAIRED_MODES;
+  a->config.matrix = a->r[0];
+  a->config.interaction = a->d[0];
+  a->config.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  a->config.gain = 1;
+  a->config.leak = 1;
+  on = IMK_BACKEND_CPU;
+}
+
+TEST (test_a_matrix_that_is_not_explained_is_told,
+    "a control matrix that the interaction matrix does not explain is told")
+{
+  const double large[] = {0.45, 0.3, 0.1}, small[] = {0.3, 0.2, 0.1};
+  const char *doubt;
+  Paired a;
+  ImkShreconstruct *self;
+
+  fill_paired (&a, large); /* R D has the eigenvalues 0.9, 0.6, 0.2 */
+  self = make (&a.config);
+  doubt = imk_shreconstruct_doubt (self);
+  test_check (!doubt, "there is a doubt: %s", doubt);
+  imk_shreconstruct_free (self);
+  fill_paired (&a, small);
+  self = make (&a.config);
+  doubt = imk_shreconstruct_doubt (self);
+  test_check (doubt && strstr (doubt, "at most 0.6,"), "the doubt is: %s",
+      doubt ? doubt : "none");
+  imk_shreconstruct_free (self);
+}
+
+/* k of R = k P D^T by what D and R tell. Cell 0 is out, which sees half of mode
+ * 0. */
+TEST (test_a_gain_is_found_where_it_can_be,
+    "a gain is found where D and R tell it")
+{
+  static const struct {
+    double strengths[PAIRED_MODES], eigenvalues[PAIRED_MODES], gain;
+    const char *kind;
+  } cases[] = {
+      {{1, 1, 1}, {0.9, 0.6, 0.2}, 1, "a prior"},
+      {{1, 1, 1}, {0.5, 0.501, 0.5}, 0.5, "least squares, measured again"},
+      {{1, 1.000001, 1}, {0.5, 0.5, 0.5}, 0.5, "least squares"},
+      {{1, 2, 3}, {0.2, 0.32, 0.36}, 0.4, "Tikhonov"},
+      {{1, 2, 3}, {0.45, 0.66, 0.81}, 1, "nearly Tikhonov"},
+      {{1, 2, 3}, {0.1, 0.4, 0.9}, 1, "a transposed D"},
+      {{1, 2, 0}, {0.9, 0.3, 0}, 1, "a prior of two modes"},
+  };
+  const uint8_t flags[PAIRED_CELLS] = {1};
+
+  for (size_t k = 0; k < sizeof (cases) / sizeof (*cases); k++) {
+    const double half = cases[k].eigenvalues[0] / 2;
+    const double expected = half / (1 - half / cases[k].gain);
+    float slopes[2 * PAIRED_CELLS] = {0}, commands[PAIRED_MODES];
+    double p[PAIRED_MODES];
+    Paired a;
+    test_autoptr (ImkShreconstruct) self = NULL;
+
+    for (int m = 0; m < PAIRED_MODES; m++)
+      p[m] = cases[k].eigenvalues[m] / 2;
+    fill_paired (&a, p);
+    for (int i = 0; i < PAIRED_CELLS; i++) {
+      const double strength = cases[k].strengths[i / 2];
+
+      a.d[i][i / 2] = (float) strength;
+      a.r[i / 2][i] = strength > 0 ? (float) (p[i / 2] / strength) : 0;
+      slopes[i] = a.d[i][i / 2];
+    }
+    self = make (&a.config);
+    imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+    test_check (fabs (commands[0] + expected) < 2e-3 * expected,
+        "%s: mode 0 is %g, not %g", cases[k].kind, commands[0], -expected);
+  }
+}
+
+/* 1.5, the largest eigenvalue of R D, is taken for a gain: cell 0 leaves 1 / 2
+ * of mode 0, and of mode 1 cell 2 leaves 1 - 0.4. */
+TEST (test_the_largest_eigenvalue_is_a_gain, "the largest eigenvalue is a gain")
+{
+  const double p[] = {0.75, 0.6, 0.3};
+  const uint8_t flags[PAIRED_CELLS] = {1, 0, 1};
+  float slopes[2 * PAIRED_CELLS], commands[PAIRED_MODES];
+  Paired a;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  fill_paired (&a, p);
+  for (int i = 0; i < 2 * PAIRED_CELLS; i++)
+    slopes[i] = i < PAIRED_CELLS;
+  self = make (&a.config);
+  imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+  /* it is found by iteration */
+  test_check (fabs (commands[0] + 1.5) < 1e-4, "mode 0 is %g", commands[0]);
+  test_check (fabs (commands[1] + 1) < 1e-4, "mode 1 is %g", commands[1]);
+  check_near (commands[2], -0.6, "mode 2");
+}
+
+/* Its asymmetry is relative to the trace of D R, which is 3. */
+TEST (test_asymmetry_of_rounding_is_taken, "an asymmetry of rounding is taken")
+{
+  const double p[] = {0.5, 0.5, 0.5};
+  Paired a;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  fill_paired (&a, p);
+  a.r[0][2] = 3e-4F;
+  self = make (&a.config);
+  a.r[0][2] = 3e-2F;
+  check_refused (&a.config, "no least-squares inverse");
+}
+
+/* D of three modes, with as many commands, is not D of the commands. */
+TEST (test_modes_have_an_interaction_matrix_of_their_own,
+    "modes have an interaction matrix of their own")
+{
+  const double p[] = {0.5, 0.5, 0.5};
+  const float turned[PAIRED_MODES][PAIRED_MODES] = {
+      {0.6F, -0.8F, 0}, {0.8F, 0.6F, 0}, {0, 0, 2}};
+  const float more[4][PAIRED_MODES] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1}};
+  const uint8_t flags[PAIRED_CELLS] = {1};
+  const float slopes[2 * PAIRED_CELLS] = {9, 1, 2, 4};
+  const struct {
+    const float *modes;
+    uint32_t n_commands;
+    bool is_modal;
+  } cases[] = {{turned[0], 3, false}, {turned[0], 3, true}, {more[0], 4, true}};
+
+  for (int i = 0; i < 3; i++) {
+    const float *m = cases[i].modes;
+    float commands[4];
+    Paired a;
+    test_autoptr (ImkShreconstruct) self = NULL;
+
+    fill_paired (&a, p);
+    a.config.modes = m;
+    a.config.n_commands = cases[i].n_commands;
+    a.config.interaction_is_modal = cases[i].is_modal;
+    self = make (&a.config);
+    imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+    check_near (commands[0], -m[0] - 3 * m[1], "a command of cells left");
+    check_near (commands[1], -m[3] - 3 * m[4], "a command of cells left");
+  }
+}
+
+static uint32_t
+count_out (ImkShreconstruct *self, const uint8_t *flags)
+{
+  const float slopes[2 * PAIRED_CELLS] = {0};
+  float commands[PAIRED_MODES];
+  ImkShreconstructReport report;
+
+  imk_shreconstruct_process (self, slopes, flags, commands, &report);
+  return report.n_out;
+}
+
+static void
+check_out (ImkShreconstruct *self, const uint8_t *flags, uint32_t expected)
+{
+  const uint32_t n_out = count_out (self, flags);
+
+  test_check (n_out == expected, "%u cells are out, not %u", n_out, expected);
+}
+
+TEST (test_cells_without_numbers_take_no_turn,
+    "cells without numbers take no turn")
+{
+  const double p[] = {0, 0.5, 0.5};
+  const uint8_t flags[PAIRED_CELLS] = {1, 1, 1};
+  Paired a;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  fill_paired (&a, p); /* cells 0 and 1 of mode 0 have no numbers in R */
+  a.config.exclude_cells = 1;
+  self = make (&a.config);
+  check_out (self, flags, 1);
+  check_out (self, flags, 1);
+}
+
+/* Cells 0 and 1 flicker, so that one leaves and one returns in each frame. */
+TEST (test_each_invalid_cell_has_its_turn, "each invalid cell has its turn")
+{
+  const double p[] = {0.5, 0.5, 0.5};
+  const uint8_t flags[][PAIRED_CELLS] = {{1}, {0, 1, 0, 0, 1}, {1, 0, 0, 0, 1}};
+  Paired a;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  fill_paired (&a, p);
+  a.config.exclude_cells = 2;
+  self = make (&a.config);
+  check_out (self, flags[0], 1);
+  for (int t = 0; t < 20; t++)
+    count_out (self, flags[1 + t % 2]);
+  check_out (self, flags[1], 2);
+}
+
+TEST (test_other_bounds_count_at_once, "another exclude-cells counts at once")
+{
+  const double p[] = {0.5, 0.5, 0.5};
+  const uint8_t flags[PAIRED_CELLS] = {1, 0, 1, 0, 1};
+  Paired a;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  fill_paired (&a, p);
+  a.config.exclude_cells = 1;
+  self = make (&a.config);
+  check_out (self, flags, 1);
+  a.config.exclude_cells = 2;
+  test_ok (imk_shreconstruct_update (self, &a.config, test_new_error ()));
+  check_out (self, flags, 3);
+}
+
+TEST (test_half_of_the_cells_can_be_out, "half of the cells can be out")
+{
+  const double p[] = {0.5, 0.5, 0.5};
+  const uint8_t flags[PAIRED_CELLS] = {1, 1, 1, 1, 1};
+  Paired a;
+  test_autoptr (ImkShreconstruct) self = NULL;
+
+  fill_paired (&a, p);
+  self = make (&a.config);
+  check_out (self, flags, PAIRED_CELLS / 2);
+}
+
+/* So that the first frame of another matrix takes no longer than others. */
+TEST (test_another_matrix_begins_with_all_cells,
+    "another matrix begins with all cells")
+{
+  const double p[] = {0.5, 0.5, 0.5};
+  const uint8_t flags[PAIRED_CELLS] = {1, 0, 1, 0, 1};
+  Paired a;
+  ImkShreconstruct *before, *self;
+
+  fill_paired (&a, p);
+  before = make (&a.config);
+  check_out (before, flags, 3);
+  a.config.exclude_cells = 2;
+  self = make (&a.config);
+  test_check (imk_shreconstruct_take_state (self, before), "no state is taken");
+  check_out (self, flags, 2);
+  check_out (self, flags, 3);
+  imk_shreconstruct_free (before);
+  imk_shreconstruct_free (self);
+}
+
+/* Two cells see one mode. The eigenvalue @e of I - D_S R_S is the part of the
+ * square of the slopes that cell 1 has, which is left.
+ * Returns: what is found of a mode of 1 */
+static double
+find_weak_mode (double e)
+{
+  const float d[4] = {(float) sqrt (1 - e), (float) sqrt (e)};
+  const float slopes[4] = {0, d[1]};
+  const uint8_t flags[] = {1, 0};
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+  float command;
+
+  on = IMK_BACKEND_CPU;
+  c.n_modes = c.n_commands = 1;
+  c.matrix = c.interaction = d;
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  c.gain = 1;
+  self = make (&c);
+  imk_shreconstruct_process (self, slopes, flags, &command, NULL);
+  return -command;
+}
+
+TEST (test_a_weak_mode_is_moved_less, "a mode that cells hardly see moves less")
+{
+  for (double e = 1e-4; e < 0.9; e *= 1.2) {
+    const double lack = (1 - e) * pow (1 - 1.15 * e / (e + 0.1), 8);
+    const double found = find_weak_mode (e);
+
+    test_check (fabs (found - (1 - lack)) < 3e-6, "%g of a mode, not %g", found,
+        1 - lack);
+    test_check (found / sqrt (e) < 6, "noise grows by %g", found / sqrt (e));
+    test_check (e < 0.26 || fabs (found - 1) < 1e-6,
+        "%g of a mode whose noise grows by %g", found, 1 / sqrt (e));
+  }
 }
 
 TEST (test_what_cannot_leave_a_fit_is_refused,
@@ -921,6 +1222,36 @@ TEST (test_rounding_moves_nothing, "rounding moves nothing")
   check_near (commands[0], 0, "a command that nothing is known of");
   check_near (commands[1], 0, "another command that nothing is known of");
   test_check (report.n_out == 1, "%u cells are out", report.n_out);
+}
+
+TEST_BACKENDS (test_a_cell_that_is_held_for_long_is_told,
+    "a cell that is held for long is told")
+{
+  const uint8_t flags[] = {1, 0};
+  const float without_first[N_COMMANDS][2 * N_CELLS] = {
+      {0, 0.5f}, {0, 0, 0, 1}};
+
+  on = backend;
+  for (int kind = 0; kind < 3; kind++) { /* noise; no noise; not used */
+    ImkShreconstructConfig c = mean_config ();
+    test_autoptr (ImkShreconstruct) self = NULL;
+
+    c.invalid = IMK_SHRECONSTRUCT_INVALID_HOLD;
+    c.leak = 1;
+    if (kind == 2)
+      c.matrix = without_first[0];
+    self = make (&c);
+    step (self, 1, 2, good);
+    for (int t = 0; t < 200; t++) {
+      const char *doubt = imk_shreconstruct_doubt (self);
+
+      test_check (kind == 0 && t >= 100
+                      ? doubt && strstr (doubt, "Cell 0 has been invalid for")
+                      : !doubt,
+          "kind %d, after %d frames: %s", kind, t, doubt ? doubt : "no doubt");
+      step (self, kind == 1 ? 1 : t, 2, flags);
+    }
+  }
 }
 
 TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")

@@ -17,6 +17,7 @@ typedef struct Case {
   float *matrix, *modes, *offsets, *reference, *interaction;
   uint8_t *dead;
   double *feedback, *forward;
+  double scale; /* k of R = k P D^T */
   ImkShreconstruct *kernel;
   float *commands; /* [N_FRAMES][n_commands]: what came out */
 } Case;
@@ -72,24 +73,74 @@ draw_control (Case *c, uint64_t *seed)
   k->min_valid = variant_between (seed, 0, 1) ? 0.7 : 0;
 }
 
-/* D R is symmetric, as it is for least squares, where D is R^T; its eigenvalues
- * are below 1, as the largest of a random R R^T is known. */
-static void
-draw_interaction (Case *c)
+/* Returns: D M [2 n_cells][n_modes], to be freed */
+static float *
+interaction_of_modes (const ImkShreconstructConfig *k)
 {
+  size_t n_slopes = 2 * (size_t) k->n_cells, n = k->n_modes;
+  float *values = calloc (n_slopes * n, sizeof (*values));
+
+  for (size_t i = 0; i < n_slopes; i++)
+    for (size_t m = 0; m < n; m++) {
+      double sum = 0;
+
+      for (size_t j = 0; k->modes && j < k->n_commands; j++)
+        sum += (double) k->interaction[i * k->n_commands + j] *
+               k->modes[j * n + m];
+      values[i * n + m] = k->modes ? (float) sum : k->interaction[i * n + m];
+    }
+  return values;
+}
+
+/* R = k (D^T D + a I)^-1 D^T, which is the pseudo-inverse of D above sqrt (a)
+ * I without its last columns. a is 0 where D has many more slopes than modes.
+ */
+static void
+invert_interaction (Case *c, const float *d)
+{
+  const ImkShreconstructConfig *k = &c->config;
+  size_t n_slopes = 2 * (size_t) k->n_cells, n = k->n_modes;
+  size_t n_rows = n_slopes + n;
+  float *rows = calloc (n_rows * n, sizeof (*rows));
+  double *inverse = malloc (n_rows * n * sizeof (*inverse)), squares = 0;
+  const ImkShreconstructConfig above = {
+      .n_modes = k->n_modes, .n_commands = (uint32_t) n_rows, .modes = rows};
+
+  memcpy (rows, d, n_slopes * n * sizeof (*rows));
+  for (size_t i = 0; i < n_slopes * n; i++)
+    squares += (double) d[i] * d[i];
+  for (size_t m = 0; n > k->n_cells && m < n; m++)
+    rows[(n_slopes + m) * n + m] = (float) sqrt (squares / n);
+  test_check (imk_shreconstruct_invert (&above, inverse), "D is dependent");
+  for (size_t m = 0; m < n; m++)
+    for (size_t i = 0; i < n_slopes; i++)
+      c->matrix[m * n_slopes + i] =
+          (float) (c->scale * inverse[m * n_rows + i]);
+  free (inverse);
+  free (rows);
+}
+
+static void
+draw_interaction (Case *c, uint64_t *seed)
+{
+  const double scales[] = {1, 0.4, 3};
   ImkShreconstructConfig *k = &c->config;
   size_t n_slopes = 2 * (size_t) k->n_cells;
-  double edge = sqrt (2) + sqrt ((double) k->n_modes / k->n_cells);
-  float scale = (float) (2 / (edge * edge));
+  float *of_modes;
 
   k->invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
   k->storage = IMK_SHRECONSTRUCT_STORAGE_F32;
   k->exclude_cells = 2 * k->n_cells;
+  c->scale = scales[variant_between (seed, 0, 2)];
   k->interaction = c->interaction =
-      malloc (n_slopes * k->n_modes * sizeof (float));
-  for (size_t i = 0; i < n_slopes; i++)
-    for (size_t m = 0; m < k->n_modes; m++)
-      c->interaction[i * k->n_modes + m] = scale * c->matrix[m * n_slopes + i];
+      draw_floats (seed, n_slopes * k->n_commands, 1);
+  of_modes = interaction_of_modes (k);
+  invert_interaction (c, of_modes);
+  k->interaction_is_modal = k->modes && variant_between (seed, 0, 1);
+  if (k->interaction_is_modal)
+    memcpy (
+        c->interaction, of_modes, n_slopes * k->n_modes * sizeof (*of_modes));
+  free (of_modes);
 }
 
 static void
@@ -148,8 +199,8 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
         seed, (size_t) k->n_commands * k->n_modes, 1 / sqrt (k->n_modes));
   if (!typical)
     draw_control (c, seed);
-  if (!typical && !k->modes && variant_between (seed, 0, 1))
-    draw_interaction (c);
+  if (!typical && variant_between (seed, 0, 1))
+    draw_interaction (c, seed);
   if (!typical && variant_between (seed, 0, 3) == 0)
     draw_dead (c, seed);
   k->offsets = c->offsets = draw_floats (seed, 2 * k->n_cells, 0.1);
@@ -190,7 +241,8 @@ expect (void *data)
       .slopes_before = calloc (2 * k->n_cells, sizeof (double)),
       .commands_before = calloc (k->n_commands, sizeof (double)),
       .reference_before = calloc (k->n_commands, sizeof (double)),
-      .inverse = inverse};
+      .inverse = inverse,
+      .scale = c->scale};
 
   imk_shreconstruct_round (k->storage, c->matrix, k->n_modes, 2 * k->n_cells);
   if (k->modes)

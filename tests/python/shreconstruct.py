@@ -173,6 +173,43 @@ class Loop(Folder):
         self.assertLess(commands(f"{SENSOR} fields=slopes ! shreconstruct name=rc matrix-location={self.matrix} gain=0.4"
                                  f" invalid-policy=exclude interaction-location={interaction} exclude-cells=20"), 1e-5)
 
+    def warnings_of(self, elements, frame):
+        """Commands of one frame, and the warnings before it"""
+        with Stream(f"{SENSOR} fields=slopes ! shreconstruct name=rc {elements}") as stream:
+            commands, bus, found = stream.commands(frame), stream.pipeline.get_bus(), []
+            while message := bus.pop_filtered(Gst.MessageType.WARNING):
+                found.append(message.parse_warning()[0].message)
+        return commands, found
+
+    def test_an_interaction_matrix_of_modes_or_another_unit_is_the_same_fit(self):
+        """As pyRTC measures it: [2 cells, modes]; also with as many modes as commands"""
+        frame = frame_of(self.influence @ self.rng.normal(size=12) / 4, self.rng)
+        for row, column in (0, 1), (2, 3), (4, 4):
+            frame[row * PITCH:(row + 1) * PITCH, column * PITCH:(column + 1) * PITCH] = 0
+        for n in 5, 12:
+            modes = self.rng.normal(size=(12, n))
+            of_modes = self.influence @ modes
+            found = []
+            for name, values, scale in (("d", self.influence, 1), ("unit", self.influence * 1e-3, 1), ("gain", self.influence, 0.5), ("modal", of_modes, 1)):
+                control = self.save(f"r{n}{name}.npy", scale * np.linalg.pinv(of_modes))
+                commands, warnings = self.warnings_of(
+                    f"matrix-location={control} modes-location={self.save(f'm{n}.npy', modes)} gain={0.4 / scale} invalid-policy=exclude"
+                    f" interaction-location={self.save(f'{name}{n}.npy', values)}", frame)
+                self.assertEqual(warnings, [])
+                found.append(commands)
+            for commands in found[1:]:
+                np.testing.assert_allclose(commands, found[0], atol=1e-4 * np.abs(found[0]).max())
+
+    def test_a_matrix_that_the_interaction_matrix_does_not_explain_is_told(self):
+        prior = self.rng.normal(size=(12, 12))
+        d, prior = self.influence, prior @ prior.T / 12 + 0.1 * np.eye(12)
+        control = np.linalg.solve(d.T @ d + 0.01 * np.linalg.inv(prior), d.T)
+        for scale, expected in (1, 0), (0.5, 1):
+            _, warnings = self.warnings_of(f"matrix-location={self.save(f'{scale}.npy', scale * control)} invalid-policy=exclude"
+                                           f" interaction-location={self.save('d.npy', d)}", frame_of(np.zeros(2 * N), self.rng))
+            self.assertEqual(len(warnings), expected, warnings)
+        self.assertRegex(warnings[0], r"R D is at most 0\.(49\d|5), .*Check that interaction-location has the unit of the commands")
+
     def test_a_loop_is_better_without_dark_cells_than_with_zeros(self):
         """Other cells are dark every 100 frames, in a round pupil: 20 % at random, or a band that sweeps it"""
         for kind, lenslets, bound in ("random", 20, 1), ("band", 16, 1.05):

@@ -103,14 +103,12 @@ cpu_update (void *state, const ImkShreconstructConfig *c, const float *inverse,
   return status;
 }
 
-static void
-cpu_take (void *state, const void *from)
+static const char *
+cpu_doubt (const void *state)
 {
-  Cpu *cpu = state;
-  const Cpu *before = from;
+  const Cpu *cpu = state;
 
-  if (cpu->exclude && before->exclude)
-    imk_shreconstruct_exclude_take (cpu->exclude, before->exclude);
+  return cpu->exclude ? imk_shreconstruct_exclude_doubt (cpu->exclude) : NULL;
 }
 
 /* --- a frame -------------------------------------------------------------- */
@@ -298,6 +296,6 @@ const ImkShreconstructBackend imk_shreconstruct_cpu = {
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,
-    .take = cpu_take,
+    .doubt = cpu_doubt,
     .destroy = cpu_destroy,
 };

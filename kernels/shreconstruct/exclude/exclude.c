@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "imk/parallel.h"
+#include "shreconstruct/cpu/loops.h"
+#include "shreconstruct/exclude/scale.h"
 #include "shreconstruct/shreconstruct-private.h"
 
 enum { MOST_OUT = 2048, LANES = 8 };
@@ -17,20 +20,11 @@ enum { MOST_OUT = 2048, LANES = 8 };
  * 0. K is singular where no valid cell sees a mode, which stays 0. Of another
  * eigenvalue k the result lacks (1 - RELAX k / (k + w))^ITERATIONS: 1e-6 from
  * k = 0.25 on, 1e-3 at 0.1. Noise grows by 1 / sqrt (k), here by less than 6.
- * More would cost a loop more than a weak mode: 40 x 40 lenslets of which 20 %
- * are dark leave 0.78 rad, 0.83 with 12 iterations, 0.90 with w = 0.03, 1.2
- * with w = 0.003, and 0.88 with invalid-policy=zero. */
+ * A smaller w or more iterations lack less and let more noise in, which costs a
+ * loop more than a weak mode. */
 #define WEIGHT 0.1
 #define RELAX 1.15
 enum { ITERATIONS = 8 };
-
-/* a D R b - b D R a of random a and b, relative to D R: rounding to float32
- * leaves 1e-7 times the condition of R. */
-#define MOST_ASYMMETRY 1e-3
-
-/* The part of the largest eigenvalue of D R that one below 0 can be without
- * having the wrong sign: rounding. */
-#define MOST_BELOW_0 0.1
 
 struct ImkShreconstructExclude {
   uint32_t n_cells, n_modes, most_out;
@@ -38,9 +32,10 @@ struct ImkShreconstructExclude {
   uint32_t next;   /* cell to begin with, so that each has its turn */
   uint32_t n;      /* cells that are out */
   uint32_t *cells; /* [most_out]: which */
-  uint8_t *is_out; /* [n_cells] */
-  double *factor;  /* [2 most_out][2 most_out], of which [2 n][2 n] is U */
-  double *b;       /* [3][2 most_out]: columns of K, and what is solved */
+  uint8_t *is_out, *is_used; /* [n_cells] */
+  double *factor; /* [2 most_out][2 most_out], of which [2 n][2 n] is U */
+  double *b;      /* [3][2 most_out]: columns of K, and what is solved */
+  ImkError doubt; /* of k; without a message if there is none */
 };
 
 static double
@@ -72,45 +67,6 @@ factor_row (const ImkShreconstructExclude *self, uint32_t i)
   return self->factor + (size_t) i * 2 * self->most_out;
 }
 
-/* --- making --------------------------------------------------------------- */
-
-static void
-fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c)
-{
-  for (size_t i = 0; i < 2 * (size_t) c->n_cells; i++) {
-    const float *d = c->interaction + i * c->n_commands;
-    float *to = self->d + i * c->n_modes;
-
-    for (uint32_t m = 0; m < c->n_modes; m++) {
-      double sum = d[m];
-
-      if (c->modes) {
-        sum = 0;
-        for (uint32_t k = 0; k < c->n_commands; k++)
-          sum += (double) d[k] * c->modes[(size_t) k * c->n_modes + m];
-      }
-      to[m] = (float) sum;
-      self->r[i * c->n_modes + m] = c->matrix[m * 2 * (size_t) c->n_cells + i];
-    }
-  }
-}
-
-/* @vector: [2 n_cells] random signs; @at: [n_modes]: R vector, or D^T vector */
-static void
-project (const ImkShreconstructExclude *self, const float *rows, uint64_t seed,
-    double *at)
-{
-  memset (at, 0, self->n_modes * sizeof (*at));
-  for (size_t i = 0; i < 2 * (size_t) self->n_cells; i++) {
-    double sign =
-        (seed = seed * 6364136223846793005u + 1442695040888963407u) >> 63 ? 1
-                                                                          : -1;
-
-    for (uint32_t m = 0; m < self->n_modes; m++)
-      at[m] += sign * rows[i * self->n_modes + m];
-  }
-}
-
 static double
 product (const double *a, const double *b, uint32_t n)
 {
@@ -127,97 +83,134 @@ product (const double *a, const double *b, uint32_t n)
   return sum;
 }
 
-/* Whether D R is symmetric, tried with pairs of random vectors.
- * Returns: false also without memory */
-static bool
-is_least_squares (const ImkShreconstructExclude *self)
-{
-  uint32_t n = self->n_modes;
-  double *da = malloc (4 * (size_t) n * sizeof (double));
-  double *ra = da + n, *db = ra + n, *rb = db + n;
-  double difference = 0, size = 0;
-
-  if (!da)
-    return false;
-  for (uint64_t seed = 1; seed < 9; seed += 2) {
-    double ab, ba;
-
-    project (self, self->d, seed, da);
-    project (self, self->r, seed, ra);
-    project (self, self->d, seed + 1, db);
-    project (self, self->r, seed + 1, rb);
-    ab = product (da, rb, n);
-    ba = product (db, ra, n);
-    difference += (ab - ba) * (ab - ba);
-    size += product (da, ra, n) * product (db, rb, n);
-  }
-  free (da);
-  return difference <= MOST_ASYMMETRY * MOST_ASYMMETRY * fabs (size);
-}
-
-/* By power iteration.
- * @v: [2 n_cells + n_modes]: scratch
- * Returns: the size of the eigenvalue of D R - @shift that is farthest from 0
- */
-static double
-find_largest (const ImkShreconstructExclude *self, double shift, double *v)
-{
-  enum { MOST_STEPS = 30 };
-  size_t n_rows = 2 * (size_t) self->n_cells;
-  uint32_t n = self->n_modes;
-  double *modes = v + n_rows, along = 0, image = 0;
-
-  for (size_t i = 0; i < n_rows; i++)
-    v[i] = sin ((double) (i * i + 1)); /* as good as random */
-  for (int step = 0; step < MOST_STEPS; step++) {
-    double size = 0;
-
-    memset (modes, 0, n * sizeof (double));
-    for (size_t i = 0; i < n_rows; i++) {
-      size += v[i] * v[i];
-      for (uint32_t m = 0; m < n; m++)
-        modes[m] += v[i] * self->r[i * n + m];
-    }
-    along = image = 0;
-    for (size_t i = 0; i < n_rows && size > 0; i++) {
-      double next = -shift * v[i];
-
-      for (uint32_t m = 0; m < n; m++)
-        next += self->d[i * n + m] * modes[m];
-      along += v[i] * next / size;
-      image += next * next / size;
-      v[i] = next / sqrt (size);
-    }
-    if (image - along * along <= 1e-6 * image)
-      break;
-  }
-  return sqrt (image);
-}
-
-/* R = k P D^T with a gain k > 1: the slopes that are not seen are those that
- * P D^T predicts, and R_S in exclude_correct () is that of P D^T. */
 static ImkStatus
-leave_gain_out (ImkShreconstructExclude *self, ImkError *error)
+no_memory (const ImkShreconstructConfig *c, ImkError *error)
 {
-  size_t n_rows = 2 * (size_t) self->n_cells;
-  double *scratch = malloc ((n_rows + self->n_modes) * sizeof (double));
-  double largest, lowest;
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory to exclude cells of %u from the fit.", c->n_cells);
+}
 
-  if (!scratch)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to compare the control matrix with the interaction "
-        "matrix.");
-  largest = find_largest (self, 0, scratch);
-  lowest = largest - find_largest (self, largest, scratch);
-  free (scratch);
-  if (lowest < -MOST_BELOW_0 * largest)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "The control matrix has another sign than the inverse of the "
-        "interaction matrix, so the loop would run away: R D has the "
-        "eigenvalue %.3g, and needs 0 or more. Change the sign of one of them.",
-        lowest);
-  for (size_t i = 0; i < n_rows * self->n_modes && largest > 1; i++)
-    self->r[i] = (float) (self->r[i] / largest);
+/* --- making --------------------------------------------------------------- */
+
+/* D M, a tile of modes at a time. */
+typedef struct Product {
+  const ImkShreconstructMatrix *modes; /* M transposed */
+  const float *d;                      /* [n_rows][n_commands] */
+  float *to;                           /* [n_rows][n_modes] */
+  size_t n_rows;
+} Product;
+
+static void
+multiply_modes (void *data, uint32_t first, uint32_t end)
+{
+  enum { ROWS = IMK_SHRECONSTRUCT_TILE_ROWS };
+  const Product *p = data;
+  const uint32_t n_modes = p->modes->n_rows, n = p->modes->n_columns;
+  float product[ROWS];
+
+  for (uint32_t tile = first; tile < end; tile++)
+    for (size_t i = 0; i < p->n_rows; i++) {
+      const uint32_t mode = tile * ROWS;
+      const uint32_t n_left = n_modes - mode < ROWS ? n_modes - mode : ROWS;
+
+      p->modes->loops->multiply (
+          p->modes->tiles + (size_t) mode * n, p->d + i * n, n, product);
+      memcpy (p->to + i * n_modes + mode, product, n_left * sizeof (float));
+    }
+}
+
+/* @to: [@n_columns][@n_rows] */
+static void
+transpose (const float *from, size_t n_rows, size_t n_columns, float *to)
+{
+  enum { BLOCK = 32 };
+
+  for (size_t row = 0; row < n_rows; row += BLOCK)
+    for (size_t i = 0; i < n_columns; i++)
+      for (size_t k = row; k < n_rows && k < row + BLOCK; k++)
+        to[i * n_rows + k] = from[k * n_columns + i];
+}
+
+static ImkStatus
+multiply_by_modes (ImkShreconstructExclude *self,
+    const ImkShreconstructConfig *c, ImkError *error)
+{
+  const size_t n_rows = 2 * (size_t) c->n_cells;
+  const size_t n = (size_t) c->n_commands * c->n_modes;
+  ImkShreconstructMatrix modes = {.tiles = NULL};
+  float *turned;
+  ImkStatus status;
+
+  turned = malloc (n * sizeof (*turned));
+  if (!turned)
+    return no_memory (c, error);
+  transpose (c->modes, c->n_commands, c->n_modes, turned);
+  status = imk_shreconstruct_matrix_init (
+      &modes, turned, c->n_modes, c->n_commands, error);
+  free (turned);
+  if (status == IMK_OK) {
+    Product p = {&modes, c->interaction, self->d, n_rows};
+
+    imk_parallel_for (c->n_threads,
+        (uint32_t) (imk_shreconstruct_room (c->n_modes) /
+                    IMK_SHRECONSTRUCT_TILE_ROWS),
+        1, multiply_modes, &p);
+  }
+  imk_shreconstruct_matrix_clear (&modes);
+  return status;
+}
+
+static bool
+is_zero (const float *row, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (row[i] != 0)
+      return false;
+  return true;
+}
+
+/* A cell that D or R has no numbers for changes no command. */
+static void
+find_used (ImkShreconstructExclude *self)
+{
+  const uint32_t n = self->n_modes;
+
+  for (uint32_t cell = 0; cell < self->n_cells; cell++)
+    self->is_used[cell] = !(is_zero (row_of (self, self->d, cell, 0), n) &&
+                              is_zero (row_of (self, self->d, cell, 1), n)) &&
+                          !(is_zero (row_of (self, self->r, cell, 0), n) &&
+                              is_zero (row_of (self, self->r, cell, 1), n));
+}
+
+/* R = k P D^T: the slopes that are not seen are those that P D^T predicts, and
+ * R_S in exclude_correct () is that of P D^T. With as many modes as commands,
+ * the shape does not tell which of them D is of. */
+static ImkStatus
+fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c,
+    ImkError *error)
+{
+  const size_t n_rows = 2 * (size_t) c->n_cells;
+  const size_t size = n_rows * c->n_modes * sizeof (float);
+  const ImkShreconstructPair pair = {self->d, self->r, n_rows, c->n_modes};
+  double scale;
+  ImkStatus status = IMK_OK;
+
+  transpose (c->matrix, c->n_modes, n_rows, self->r);
+  if (c->modes && !c->interaction_is_modal)
+    status = multiply_by_modes (self, c, error);
+  else
+    memcpy (self->d, c->interaction, size);
+  if (status == IMK_OK)
+    status = imk_shreconstruct_find_scale (&pair, &scale, &self->doubt, error);
+  if (status == IMK_ERROR_CONFIG && c->modes && c->n_modes == c->n_commands) {
+    memcpy (self->d, c->interaction, size);
+    status = imk_shreconstruct_find_scale (&pair, &scale, &self->doubt, NULL);
+  }
+  if (status != IMK_OK)
+    return status;
+  find_used (self);
+  for (size_t i = 0; i < n_rows * c->n_modes; i++)
+    self->r[i] = (float) (self->r[i] / scale);
   return IMK_OK;
 }
 
@@ -227,7 +220,7 @@ imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
 {
   ImkShreconstructExclude *e = calloc (1, sizeof (*e));
   size_t n_rows = 2 * (size_t) c->n_cells, room;
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   if (e) {
     e->n_cells = c->n_cells;
@@ -238,22 +231,14 @@ imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
     e->r = malloc (n_rows * c->n_modes * sizeof (float));
     e->cells = malloc (room * sizeof (*e->cells));
     e->is_out = calloc (c->n_cells, 1);
+    e->is_used = calloc (c->n_cells, 1);
     e->factor = malloc (room * room * sizeof (double));
     e->b = malloc (3 * room * sizeof (double));
   }
-  if (!e || !e->d || !e->r || !e->cells || !e->is_out || !e->factor || !e->b)
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to exclude cells of %u from the fit.", c->n_cells);
-  if (status == IMK_OK) {
-    fill (e, c);
-    if (!is_least_squares (e))
-      status = imk_error_set (error, IMK_ERROR_CONFIG,
-          "The control matrix is no least-squares inverse of the interaction "
-          "matrix, so a cell cannot be excluded exactly. Invert this "
-          "interaction matrix, or use invalid-policy zero or hold.");
-  }
-  if (status == IMK_OK)
-    status = leave_gain_out (e, error);
+  status = e && e->d && e->r && e->cells && e->is_out && e->is_used &&
+                   e->factor && e->b
+               ? fill (e, c, error)
+               : no_memory (c, error);
   if (status == IMK_OK)
     *self = e;
   else
@@ -270,6 +255,7 @@ imk_shreconstruct_exclude_free (ImkShreconstructExclude *self)
   free (self->r);
   free (self->cells);
   free (self->is_out);
+  free (self->is_used);
   free (self->factor);
   free (self->b);
   free (self);
@@ -328,8 +314,8 @@ make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
       k[i][j] -= product (self->b + i * stride, self->b + j * stride, n);
 }
 
-/* Borders U by @cell. K of an R that is not quite symmetric can have an
- * eigenvalue below 0: a cell that leaves less than w then counts as 0. */
+/* Borders U by @cell. No eigenvalue of K + w I is far below w, as none of D R
+ * is above 1. */
 static void
 take_out (ImkShreconstructExclude *self, uint32_t cell)
 {
@@ -341,10 +327,6 @@ take_out (ImkShreconstructExclude *self, uint32_t cell)
   make_columns (self, cell, k);
   beside = (k[0][1] + k[1][0]) / 2;
   determinant = k[0][0] * k[1][1] - beside * beside;
-  /* rounding can leave less than nothing of both */
-  if (!(k[0][0] > 0 && k[1][1] > 0 &&
-          determinant > WEIGHT / 4 * (k[0][0] + k[1][1])))
-    return;
   for (uint32_t i = 0; i < n; i++) {
     factor_row (self, i)[n] = self->b[i];
     factor_row (self, i)[n + 1] = self->b[stride + i];
@@ -405,10 +387,10 @@ take_out_invalid (
   for (uint32_t i = 0; i < self->n_cells && most > 0; i++) {
     uint32_t cell = (first + i) % self->n_cells;
 
-    if (valid[cell] || self->is_out[cell])
+    if (valid[cell] || self->is_out[cell] || !self->is_used[cell])
       continue;
     take_out (self, cell);
-    most--; /* an attempt in vain takes as long */
+    most--;
     self->next = (cell + 1) % self->n_cells;
   }
 }
@@ -467,10 +449,8 @@ imk_shreconstruct_exclude_correct (
   }
 }
 
-void
-imk_shreconstruct_exclude_take (
-    ImkShreconstructExclude *self, const ImkShreconstructExclude *from)
+const char *
+imk_shreconstruct_exclude_doubt (const ImkShreconstructExclude *self)
 {
-  for (uint32_t i = 0; i < from->n; i++)
-    take_out (self, from->cells[i]);
+  return self->doubt.message[0] ? self->doubt.message : NULL;
 }

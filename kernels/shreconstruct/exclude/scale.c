@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The k of R = k P D^T, where P is what makes the inverse of D. It is a gain,
+ * or the unit of the commands of D. X is D R, G is D D^T, and z are random
+ * numbers of variance 1.
+ *
+ * Tikhonov, least squares and truncated least squares have P = (D^T D + a I)^-1
+ * on the modes that R has, so X G X z + a X X z = k X G z: two unknowns. Where
+ * all modes are equally strong any a will do; X is then k times a projection,
+ * and k is its eigenvalue. Of other P, such as those of minimum variance, k
+ * cannot be known: 1 is one that fits if no eigenvalue of X is above 1. */
+#include "shreconstruct/exclude/scale.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* | X z - X^T z | relative to the trace of X: rounding to float32 leaves 1e-7
+ * times the condition of R. */
+#define MOST_ASYMMETRY 1e-3
+
+/* What the two unknowns leave, relative to k X G z, and how much of X G X z
+ * differs from X X z. */
+#define MOST_REST 1e-3
+#define LEAST_DIFFERENCE 1e-3
+
+/* X / k of the modes that R has, on average: below, P is nearly a multiple of
+ * I, and k can be any large number. */
+#define LEAST_RESPONSE 0.1
+
+/* What X leaves of one of its images beside a multiple of it: all its
+ * eigenvalues are the same then. */
+#define MOST_SPREAD 1e-2
+
+/* The part of the largest eigenvalue of X that one below 0 can be without
+ * having the wrong sign, and likewise a: rounding. */
+#define MOST_BELOW_0 0.1
+
+/* Another P leaves the largest eigenvalue of X near 1. */
+#define LEAST_LARGEST 0.8
+
+enum { LANES = 8, N_PROBES = 3, N_VECTORS = 5 };
+
+/* Room for products with one z; [n_rows] each. */
+typedef struct Work {
+  const ImkShreconstructPair *pair;
+  double *modes; /* [n_modes] */
+  double *z, *y, *xy, *xgy, *xgz;
+} Work;
+
+/* Over all z. */
+typedef struct Sums {
+  double asymmetry, y_y, y_xy, xy_xy;
+  double xgy_xgy, xgy_xy, xgz_xgy, xgz_xy, xgz_xgz;
+} Sums;
+
+static double
+dot (const double *a, const double *b, size_t n)
+{
+  double sum = 0;
+
+  for (size_t i = 0; i < n; i++)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+static double
+dot_row (const float *row, const double *modes, uint32_t n)
+{
+  double sums[LANES] = {0}, sum = 0;
+  uint32_t i = 0;
+
+  for (; i + LANES <= n; i += LANES)
+    for (uint32_t k = 0; k < LANES; k++)
+      sums[k] += row[i + k] * modes[i + k];
+  for (; i < n; i++)
+    sum += row[i] * modes[i];
+  for (uint32_t k = 0; k < LANES; k++)
+    sum += sums[k];
+  return sum;
+}
+
+/* @out: @left @right^T @v, both [n_rows][n_modes]; may be @v */
+static void
+apply (Work *w, const float *left, const float *right, const double *v,
+    double *out)
+{
+  uint32_t n = w->pair->n_modes;
+
+  for (uint32_t m = 0; m < n; m++)
+    w->modes[m] = 0;
+  for (size_t i = 0; i < w->pair->n_rows; i++)
+    for (uint32_t m = 0; m < n; m++)
+      w->modes[m] += v[i] * right[i * n + m];
+  for (size_t i = 0; i < w->pair->n_rows; i++)
+    out[i] = dot_row (left + i * n, w->modes, n);
+}
+
+static void
+apply_x (Work *w, const double *v, double *out)
+{
+  apply (w, w->pair->d, w->pair->r, v, out);
+}
+
+static void
+draw (Work *w, uint64_t *seed)
+{
+  for (size_t i = 0; i < w->pair->n_rows; i++) {
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    w->z[i] = sqrt (3) * ((double) (*seed >> 11) / 0x1p52 - 1);
+  }
+}
+
+/* Products of one z more: y = X z. */
+static void
+add_probe (Work *w, Sums *s, uint64_t *seed)
+{
+  const float *d = w->pair->d;
+  const size_t n = w->pair->n_rows;
+
+  draw (w, seed);
+  apply_x (w, w->z, w->y);
+  apply (w, w->pair->r, d, w->z, w->xy);
+  for (size_t i = 0; i < n; i++)
+    s->asymmetry += pow (w->y[i] - w->xy[i], 2) / N_PROBES;
+  apply_x (w, w->y, w->xy);
+  apply (w, d, d, w->y, w->xgy);
+  apply_x (w, w->xgy, w->xgy);
+  apply (w, d, d, w->z, w->xgz);
+  apply_x (w, w->xgz, w->xgz);
+  s->y_y += dot (w->y, w->y, n);
+  s->y_xy += dot (w->y, w->xy, n);
+  s->xy_xy += dot (w->xy, w->xy, n);
+  s->xgy_xgy += dot (w->xgy, w->xgy, n);
+  s->xgy_xy += dot (w->xgy, w->xy, n);
+  s->xgz_xgy += dot (w->xgz, w->xgy, n);
+  s->xgz_xy += dot (w->xgz, w->xy, n);
+  s->xgz_xgz += dot (w->xgz, w->xgz, n);
+}
+
+static bool
+is_symmetric (const Work *w, const Sums *s)
+{
+  double trace = 0;
+
+  for (size_t i = 0; i < w->pair->n_rows * w->pair->n_modes; i++)
+    trace += (double) w->pair->d[i] * w->pair->r[i];
+  return s->asymmetry <= pow (MOST_ASYMMETRY * trace, 2);
+}
+
+/* By power iteration.
+ * Returns: the size of the eigenvalue of X - @shift that is farthest from 0 */
+static double
+find_largest (Work *w, double shift)
+{
+  enum { MOST_STEPS = 30 };
+  const size_t n = w->pair->n_rows;
+  double *v = w->y, *image = w->xy, squares = 0;
+
+  for (size_t i = 0; i < n; i++)
+    v[i] = w->z[i];
+  for (int step = 0; step < MOST_STEPS; step++) {
+    const double size = dot (v, v, n);
+    double along;
+
+    if (size == 0)
+      return 0;
+    apply_x (w, v, image);
+    for (size_t i = 0; i < n; i++)
+      image[i] -= shift * v[i];
+    along = dot (v, image, n) / size;
+    squares = dot (image, image, n) / size;
+    for (size_t i = 0; i < n; i++)
+      v[i] = image[i] / sqrt (size);
+    if (squares - along * along <= 1e-6 * squares)
+      break;
+  }
+  return sqrt (squares);
+}
+
+/* Returns: k of the two unknowns, 0 where they do not tell it */
+static double
+fit (const Sums *s)
+{
+  const double share = 1 - s->xgy_xy * s->xgy_xy / (s->xgy_xgy * s->xy_xy);
+  const double inverse = (s->xgz_xgy - s->xgy_xy * s->xgz_xy / s->xy_xy) /
+                         (s->xgy_xgy * share);                   /* 1 / k */
+  const double a = (s->xgz_xy - s->xgy_xy * inverse) / s->xy_xy; /* a / k */
+  const double rest = s->xgz_xgz - inverse * s->xgz_xgy - a * s->xgz_xy;
+
+  return share > LEAST_DIFFERENCE &&
+                 a * sqrt (s->xy_xy) > -MOST_BELOW_0 * sqrt (s->xgz_xgz) &&
+                 inverse * s->y_xy > LEAST_RESPONSE * s->y_y &&
+                 rest <= MOST_REST * MOST_REST * s->xgz_xgz
+             ? 1 / inverse
+             : 0;
+}
+
+/* Where all eigenvalues of X are the same. Returns: it, or 0 */
+static double
+find_common (const Sums *s)
+{
+  const double common = s->y_xy / s->y_y;
+  const double rest = s->xy_xy / s->y_y - common * common;
+
+  return rest <= pow (MOST_SPREAD * common, 2) ? common : 0;
+}
+
+static ImkStatus
+refuse_sign (double lowest, ImkError *error)
+{
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "The control matrix has another sign than the inverse of the "
+      "interaction matrix, so the loop would run away: R D has the "
+      "eigenvalue %.3g, and needs 0 or more. Change the sign of one of them.",
+      lowest);
+}
+
+static ImkStatus
+find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
+{
+  Sums s = {0};
+  uint64_t seed = 1;
+  double largest, lowest;
+
+  for (int i = 0; i < N_PROBES; i++)
+    add_probe (w, &s, &seed);
+  if (!is_symmetric (w, &s))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The control matrix is no least-squares inverse of the interaction "
+        "matrix, so a cell cannot be excluded exactly. Invert this "
+        "interaction matrix, or use invalid-policy zero or hold.");
+  *scale = fit (&s);
+  if (*scale == 0)
+    *scale = find_common (&s);
+  if (*scale > 0)
+    return IMK_OK;
+  largest = find_largest (w, 0);
+  lowest = largest - find_largest (w, largest);
+  if (*scale < 0 || lowest < -MOST_BELOW_0 * largest)
+    return refuse_sign (*scale < 0 ? -largest : lowest, error);
+  *scale = fmax (largest, 1);
+  if (largest < LEAST_LARGEST)
+    imk_error_set (doubt, IMK_ERROR_CONFIG,
+        "The interaction matrix does not explain the control matrix: R D is at "
+        "most %.3g, where 1 is expected, so slopes of excluded cells are "
+        "predicted too small. Check that interaction-location has the unit of "
+        "the commands, and leave gains to gain and mode-gains, or use "
+        "invalid-policy=zero.",
+        largest);
+  return IMK_OK;
+}
+
+ImkStatus
+imk_shreconstruct_find_scale (const ImkShreconstructPair *pair, double *scale,
+    ImkError *doubt, ImkError *error)
+{
+  const size_t n = pair->n_rows;
+  double *room = malloc ((N_VECTORS * n + pair->n_modes) * sizeof (double));
+  Work w = {pair, room + N_VECTORS * n, room, room + n, room + 2 * n,
+      room + 3 * n, room + 4 * n};
+  ImkStatus status;
+
+  if (!room)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to compare the control matrix with the interaction "
+        "matrix.");
+  status = find_scale (&w, scale, doubt, error);
+  free (room);
+  return status;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "imk/status.h"
+
+/* @d, @r: [n_rows][n_modes]: D M, and R transposed; n_rows is 2 n_cells */
+typedef struct ImkShreconstructPair {
+  const float *d, *r;
+  size_t n_rows;
+  uint32_t n_modes;
+} ImkShreconstructPair;
+
+/* @scale: (out): k of R = k P D^T with a symmetric P
+ * @doubt: (out): set where P is not that of least squares, and k is a guess
+ * Returns: IMK_ERROR_CONFIG where D R is not symmetric, or k is below 0;
+ *   IMK_ERROR_MEMORY */
+ImkStatus imk_shreconstruct_find_scale (const ImkShreconstructPair *pair,
+    double *scale, ImkError *doubt, ImkError *error);
