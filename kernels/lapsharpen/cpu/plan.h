@@ -56,7 +56,7 @@ typedef struct Kernel {
   bool exact; /* the order of the reference is needed for too many samples */
   float weights[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
   Floats start; /* half a count, and what the sums may differ by */
-  Words near;   /* fractions below may be another count */
+  Words near;   /* fractions, the low words, below may be another count */
 } Kernel;
 
 /* A rule in the terms of vectors. */
@@ -146,7 +146,7 @@ make_kernel (const ImkLapsharpenRule *rule)
   for (uint32_t i = 0; i < n; i++)
     k.weights[i] = ldexpf (rule->kernel[i], BITS);
   k.start = (Floats){0} + (float) (ldexp (0.5, BITS) + apart);
-  k.near = (Words){0} + (int16_t) (2 * apart);
+  k.near = (Words) ((Ints){0} + (int32_t) (2 * apart));
   return k;
 }
 
