@@ -957,6 +957,81 @@ TEST (test_quotients, "no division gives what the division gives")
   }
 }
 
+/* --- any amount ----------------------------------------------------------- */
+
+/* Returns: a 3x3 window for each sample, from left to right, and each sum of
+ * its @k neighbours, from top to bottom */
+static TestImage
+make_all_windows (uint32_t k)
+{
+  static const uint32_t order[8][2] = {
+      {1, 0}, {0, 1}, {2, 1}, {1, 2}, {0, 0}, {2, 0}, {0, 2}, {2, 2}};
+  const uint32_t n_sums = 255 * k + 1;
+  TestImage t = test_image_new (IMK_TYPE_U8, 3 * 256, 3 * n_sums, 1, 0);
+
+  for (uint32_t sum = 0; sum < n_sums; sum++)
+    for (uint32_t v = 0; v < 256; v++) {
+      uint32_t left = sum;
+
+      imk_sample_put (&t.image, 3 * v + 1, 3 * sum + 1, 0, v);
+      for (uint32_t i = 0; i < k; i++) {
+        const uint32_t part = left < 255 ? left : 255;
+
+        imk_sample_put (
+            &t.image, 3 * v + order[i][0], 3 * sum + order[i][1], 0, part);
+        left -= part;
+      }
+    }
+  return t;
+}
+
+static void
+check_all_windows (const TestImage *in, TestImage *out, uint32_t k,
+    double amount, double threshold)
+{
+  ImkLapsharpenConfig config =
+      make_config (IMK_TYPE_U8, in->image.width, in->image.height, 1);
+
+  config.neighbours = k;
+  config.amount = amount;
+  config.threshold = threshold;
+  run (IMK_BACKEND_CPU, &config, &in->image, &out->image);
+  for (uint32_t sum = 0; sum <= 255 * k; sum++) {
+    const uint8_t *row = (const uint8_t *) out->image.data +
+                         (3 * (size_t) sum + 1) * out->image.stride;
+
+    for (uint32_t v = 0; v < 256; v++) {
+      const int32_t expected = imk_lapsharpen_sample ((float) amount,
+          (float) threshold, false, false,
+          (float) ((int32_t) (k * v) - (int32_t) sum), (int32_t) v, 0, 255);
+
+      test_check (row[3 * v + 1] == expected,
+          "amount %g, threshold %g, sample %u, sum %u of %u neighbours: "
+          "expected %d, is %u",
+          amount, threshold, v, sum, k, expected, row[3 * v + 1]);
+    }
+  }
+}
+
+/* Tenths have products of L near a half, of which float32 rounds some up and
+ * some down, and others by the sample. Few thirds are near one. */
+TEST (test_amounts, "any amount gives the formula of all samples and sums",
+    .cpu_only = true)
+{
+  for (uint32_t k = 4; k <= 8; k += 4) {
+    test_auto (TestImage) in = make_all_windows (k);
+    test_auto (TestImage) out =
+        test_image_new (IMK_TYPE_U8, in.image.width, in.image.height, 1, 0);
+
+    for (int tenths = 1; tenths <= 100; tenths++)
+      check_all_windows (&in, &out, k, tenths / 10.0, tenths % 4 ? 0 : 7.5);
+    for (int twentieths = 1; twentieths < 200; twentieths += 14)
+      check_all_windows (&in, &out, k, twentieths / 20.0, 0);
+    for (int thirds = 1; thirds <= 30; thirds += 3)
+      check_all_windows (&in, &out, k, thirds / 3.0, thirds % 2 ? 300 : 0);
+  }
+}
+
 /* --- contrast adaptive sharpening ----------------------------------------- */
 
 /* Pixel (1, 1) of a 3x3 window as AMD's FidelityFX CAS 1.0 writes it down, for

@@ -16,6 +16,7 @@ enum {
 
 typedef struct State {
   ImkLapsharpenRule rule;
+  ImkLapsharpenProducts products;
   uint32_t n_threads;
   ScratchPool scratch;
   const ImkLapsharpenLoops *loops;
@@ -46,6 +47,10 @@ cpu_update (void *state, const void *params, ImkError *error)
   status = imk_lapsharpen_scratch_resize (&self->scratch, &rule, error);
   if (status != IMK_OK)
     return status;
+  if (config.type == IMK_TYPE_U8 &&
+      (rule.amount != self->products.amount ||
+          rule.neighbours != self->products.neighbours))
+    self->products = imk_lapsharpen_find_products (&rule);
   self->rule = rule;
   self->stage = stage;
   return IMK_OK;
@@ -236,6 +241,7 @@ sharpen (State *self, const ImkImage *in, ImkImage *out, uint32_t band)
 {
   ImkLapsharpenRule rule = self->rule;
   Work work = {.rule = &rule,
+      .products = &self->products,
       .in = in,
       .out = out,
       .scratch = &self->scratch,

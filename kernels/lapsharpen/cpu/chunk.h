@@ -71,6 +71,7 @@ typedef struct Line {
 typedef enum Way {
   CHUNKS,   /* nothing */
   FEW,      /* amounts of few bits on bytes */
+  PRODUCTS, /* amounts on bytes that integers will do for, see products.h */
   CORED,    /* the same with a threshold */
   PLAIN,    /* any amount, as imk_lapsharpen_sample () */
   FLOATS,   /* the same with a threshold or edges */

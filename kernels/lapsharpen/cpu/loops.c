@@ -190,7 +190,7 @@ make_band (const Work *work)
 {
   const ImkLapsharpenRule *rule = work->rule;
   const int c = (int) rule->channels, width = (int) rule->width;
-  Band band = {.work = work, .rule = rule, .way = choose_way (rule)};
+  Band band = {.work = work, .rule = rule, .way = choose_way (work)};
 
   for (uint32_t i = 0; i < CHUNK; i++)
     band.measured[i] = rule->measured >> i % rule->channels & 1 ? -1 : 0;
@@ -217,7 +217,7 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
 {
   Work *work = data;
   Band band = make_band (work);
-  const Plan plan = make_plan (band.rule, band.way);
+  const Plan plan = make_plan (work, band.way);
   ImkLapsharpenSums sums = {0};
   Scratch *scratch = NULL;
   Smoother smoother;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "imk/parallel.h"
-#include "lapsharpen/lapsharpen-sample.h"
+#include "lapsharpen/cpu/products.h"
 
 /* Samples that a loop has: whole pixels of 1..4 channels, whole vectors. */
 enum { CHUNK = 192 };
@@ -12,6 +12,7 @@ enum { CHUNK = 192 };
 /* One frame, for all threads. */
 typedef struct Work {
   const ImkLapsharpenRule *rule;
+  const ImkLapsharpenProducts *products; /* for bytes */
   const ImkImage *in;
   ImkImage *out;
   struct ScratchPool *scratch; /* of threads */

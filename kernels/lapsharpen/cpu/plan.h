@@ -56,7 +56,7 @@ typedef struct Kernel {
   bool exact; /* the order of the reference is needed for too many samples */
   float weights[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
   Floats start; /* half a count, and what the sums may differ by */
-  Words near;   /* fractions below may be another count */
+  Words near;   /* fractions, the low words, below may be another count */
 } Kernel;
 
 /* A rule in the terms of vectors. */
@@ -69,7 +69,8 @@ typedef struct Plan {
   int16_t fraction;
   Sums half, bits;         /* of 2^q, and q */
   Words over;              /* 2^(15 - q), which mulhrs divides by 2^q with */
-  Words least, multiple;   /* for CORED: of |L|, and m */
+  Words least, factor[2];  /* for PRODUCTS: of |L| times the scale, and of L */
+  bool two_factors, down;  /* see products.h */
   Vector minus, centre;    /* weights of neighbours and the sample */
   Vector alpha;            /* bytes of a vector that hold alpha */
   Floats reciprocal, rest; /* for WEIGHTED, of the maximum */
@@ -145,13 +146,15 @@ make_kernel (const ImkLapsharpenRule *rule)
   for (uint32_t i = 0; i < n; i++)
     k.weights[i] = ldexpf (rule->kernel[i], BITS);
   k.start = (Floats){0} + (float) (ldexp (0.5, BITS) + apart);
-  k.near = (Words){0} + (int16_t) (2 * apart);
+  k.near = (Words) ((Ints){0} + (int32_t) (2 * apart));
   return k;
 }
 
 INLINE Way
-choose_way (const ImkLapsharpenRule *rule)
+choose_way (const Work *work)
 {
+  const ImkLapsharpenRule *rule = work->rule;
+
   if (rule->measured || rule->adaptive || rule->smooth.step)
     return CHUNKS;
   if (rule->kernel_size && (rule->edges || rule->threshold > 0))
@@ -162,20 +165,24 @@ choose_way (const ImkLapsharpenRule *rule)
     return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
   if (rule->multiple && !rule->edges && rule->threshold <= 1)
     return FEW; /* |L| < 1 is L = 0 */
-  if (SAMPLE_BITS == 8 && rule->multiple && !rule->edges)
-    return CORED;
+  if (SAMPLE_BITS == 8 && work->products->scale && !rule->edges && !rule->soft)
+    return rule->threshold > 0 ? CORED : PRODUCTS;
   return rule->edges || rule->threshold > 0 ? FLOATS : PLAIN;
 }
 
 /* PLAIN and FLOATS of bytes have L times 2^16, which costs nothing and is
  * exact. */
 static Plan
-make_plan (const ImkLapsharpenRule *rule, Way way)
+make_plan (const Work *work, Way way)
 {
+  const ImkLapsharpenRule *rule = work->rule;
+  const ImkLapsharpenProducts *products = work->products;
   const bool scaled = SAMPLE_BITS == 8 && (way == PLAIN || way == FLOATS);
   const float scale = scaled ? 65536.0f : 1.0f;
   const uint32_t one = 1u << rule->fraction;
-  const uint32_t times = way == FEW ? rule->multiple : 1;
+  const int32_t times = way == FEW ? (int32_t) rule->multiple
+                        : way == PRODUCTS || way == CORED ? products->scale
+                                                          : 1;
   Plan p = {.c = rule->channels,
       .diagonal = rule->neighbours == 8,
       .cored = rule->threshold > 0,
@@ -195,9 +202,13 @@ make_plan (const ImkLapsharpenRule *rule, Way way)
   p.half = (Sums){0} + (int16_t) (one / 2);
   p.bits = (Sums){0} + (int16_t) rule->fraction;
   p.over = (Words){0} + (int16_t) ((1 << 15) >> rule->fraction);
-  p.least =
-      (Words){0} + (int16_t) LEAST (ceilf (rule->threshold), 2048); /* > |L| */
-  p.multiple = (Words){0} + (int16_t) rule->multiple;
+  for (int i = 0; i < 2; i++)
+    p.factor[i] = (Words){0} + products->factor[i];
+  p.least = (Words){0} +
+            (int16_t) LEAST (ceilf (rule->threshold) * (float) -products->scale,
+                INT16_MAX); /* > |L| */
+  p.two_factors = products->factor[0] != products->factor[1];
+  p.down = products->down;
   p.minus = (Vector) ((Samples){0} - (Sample) times);
   p.centre = (Vector) ((Sums){0} + (int16_t) ((way == FEW ? one : 0) +
                                               times * rule->neighbours));

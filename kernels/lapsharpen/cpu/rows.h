@@ -101,21 +101,17 @@ correlate_exactly (
   return round_to_counts (rule, sum);
 }
 
-/* The high or low words of two vectors in turns. */
+/* The high words of two vectors in turns. */
 INLINE Vector
 mix_high (Ints even, Ints odd)
 {
-  const Ints low = (Ints){0} + 0xffff;
+  const Ints high = even >> 16;
 
-  return (Vector) (((even >> 16) & low) | (odd & ~low));
-}
-
-INLINE Vector
-mix_low (Ints even, Ints odd)
-{
-  const Ints low = (Ints){0} + 0xffff;
-
-  return (Vector) ((even & low) | (odd << 16));
+#if IMK_VECTOR_SIZE == 64
+  return _mm512_mask_blend_epi16 (0xaaaaaaaa, (Vector) high, (Vector) odd);
+#else
+  return _mm256_blend_epi16 ((Vector) high, (Vector) odd, 0xaa);
+#endif
 }
 
 /* Returns: the samples of sums in units of 2^-16 counts. Two sums round to the
@@ -130,12 +126,14 @@ round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
   for (int j = 0; j < PARTS; j++)
     made[j] = (Ints) OP (cvtps_epi32) ((FloatVector) sums[j]);
   if (__builtin_expect (
-          is_any_below (OP (min_epu16) (mix_low (made[0], made[1]),
-                            mix_low (made[2], made[3])),
+          is_any_below (
+              OP (min_epu16) (
+                  OP (min_epu16) ((Vector) made[0], (Vector) made[1]),
+                  OP (min_epu16) ((Vector) made[2], (Vector) made[3])),
               k->near),
           0))
     for (int j = 0; j < PARTS; j++)
-      if (is_any_below (mix_low (made[j], made[j]), k->near))
+      if (is_any_below ((Vector) made[j], k->near))
         made[j] = correlate_exactly (rule, line, i + (size_t) j * LANES) << 16;
   for (int j = 0; j < IMK_VECTOR_SIZE; j++)
     order[j] = (uint8_t) (j / 8 % 2 * 8 + j % 4 * 2 + j / 4 % 2);
@@ -200,10 +198,6 @@ correlate_together (const ImkLapsharpenRule *rule, const Kernel *k, int size,
   }
 }
 
-#ifdef __clang__
-#pragma clang diagnostic pop
-#endif
-
 /* Samples @first to @end of rows @y of those made on, of which @strip has the
  * lines. */
 INLINE void
@@ -252,30 +246,47 @@ make_rows (const MadeRows *rows, const Kernel *k, const Strip *strip, int y,
     make_rows_by (rows, k, 7, true, strip, y, first, end);
 }
 
-/* Gets samples @first to @end of row @y with their neighbours. */
+INLINE void
+convert_samples (const Sample *samples, float *line)
+{
+  const Floats v = to_floats ((Vector) load_counts (samples, 0));
+
+  memcpy (line, &v, sizeof (v));
+}
+
+/* Gets samples @first to @end of @row with their neighbours. */
 static void
-get_line (const Work *work, int y, size_t first, size_t end, float *line)
+get_line (
+    const Work *work, const Sample *row, size_t first, size_t end, float *line)
 {
   const ImkLapsharpenRule *rule = work->rule;
   const uint32_t c = rule->channels, reach = rule->reach;
   const size_t margin = c * reach, n = end - first + 2 * margin;
-  const Sample *row = get_row (work, y);
   const bool in_place = row && !rule->shift && first >= margin &&
                         end + margin + LANES <= rule->width * c;
   Sample copies[STRIP_LINE];
   const Sample *samples = in_place ? row + first - margin : copies;
+  size_t i = 0;
 
   if (!in_place)
     copy_pixels (
         rule, row, (int) (first / c) - (int) reach, (int) (n / c), copies);
-  for (size_t i = 0; i < n && in_place; i += 64 / sizeof (Sample))
-    __builtin_prefetch (samples + STRIP + i);
-  for (size_t i = 0; i < n; i += LANES) {
-    const Floats v = to_floats ((Vector) load_counts (samples + i, 0));
-
-    memcpy (line + i, &v, sizeof (v));
+  if (in_place && end - first == STRIP) {
+    /* nearly all of it */
+#pragma GCC unroll 32
+    for (; i < STRIP; i += LANES) {
+      if (i % (64 / sizeof (Sample)) == 0)
+        __builtin_prefetch (samples + STRIP + i);
+      convert_samples (samples + i, line + i);
+    }
   }
+  for (; i < n; i += LANES)
+    convert_samples (samples + i, line + i);
 }
+
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 /* For rows @y to @end. */
 static MadeRows
@@ -314,6 +325,7 @@ get_made_row (MadeRows *rows, const Kernel *k, int y)
   const int left = (rows->last - y + TOGETHER - 1) / TOGETHER * TOGETHER;
   const int n_rows = LEAST (MADE_ROWS, left);
   const size_t n = work->rule->width * work->rule->channels;
+  const Sample *from[MADE_ROWS + 2 * REACH];
   Strip strip;
 
   if (y < rows->end)
@@ -322,13 +334,15 @@ get_made_row (MadeRows *rows, const Kernel *k, int y)
   rows->end = y + n_rows;
   for (int i = 0; i < n_rows; i++)
     rows->row[i] = place_row (rows, i);
+  for (int i = 0; i < n_rows + 2 * reach; i++)
+    from[i] = get_row (work, y - reach + i);
   for (size_t next = 0; next < n; next += STRIP) {
     /* The last strip has samples of the one before, and whole vectors. */
     const size_t first = n < STRIP ? 0 : LEAST (next, n - STRIP);
     const size_t end = LEAST (first + STRIP, n);
 
     for (int i = 0; i < n_rows + 2 * reach; i++)
-      get_line (work, y - reach + i, first, end, strip.line[i]);
+      get_line (work, from[i], first, end, strip.line[i]);
     for (int i = 0; i < n_rows; i += TOGETHER)
       make_rows (rows, k, &strip, i, first, end);
   }

@@ -39,13 +39,50 @@ divide_words (const Plan *p, Words sums)
   return (Words) OP (mulhrs_epi16) ((Vector) sums, (Vector) p->over);
 }
 
-/* The same for amounts of few bits, see sharpen_words () of chunk.h. */
+/* The samples @v of L times the scale and a factor. */
 INLINE Vector
-core_words (const Plan *p, Words l, Vector v)
+add_products (Words low, Words high, Words factor, Vector v)
 {
-  const Words kept = l & ((Words) OP (abs_epi16) ((Vector) l) >= p->least);
+  const Vector zero = {0};
+  const Vector first = OP (mulhrs_epi16) ((Vector) low, (Vector) factor);
+  const Vector second = OP (mulhrs_epi16) ((Vector) high, (Vector) factor);
 
-  return (Vector) ((Words) v + divide_words (p, p->multiple * kept));
+  return OP (packus_epi16) (
+      (Vector) ((Words) first + (Words) OP (unpacklo_epi8) (v, zero)),
+      (Vector) ((Words) second + (Words) OP (unpackhi_epi8) (v, zero)));
+}
+
+/* Returns: @l where it is not below the threshold */
+INLINE Words
+core_words (const Plan *p, Words l)
+{
+  return l & ((Words) OP (abs_epi16) ((Vector) l) >= p->least);
+}
+
+/* See products.h. @low, @high: L times the scale */
+INLINE Vector
+sharpen_products (const Plan *p, Words low, Words high, Vector v)
+{
+  Vector first, second, change, two_bits, above;
+  Bytes down;
+
+  if (p->cored) {
+    low = core_words (p, low);
+    high = core_words (p, high);
+  }
+  second = add_products (low, high, p->factor[1], v);
+  if (!p->two_factors)
+    return second;
+  first = add_products (low, high, p->factor[0], v);
+  if (p->down) {
+    change = (Vector) ((Bytes) OP (max_epu8) (first, v) -
+                       (Bytes) OP (min_epu8) (first, v));
+    two_bits = change & (Vector) ((Bytes) change + (Bytes) change);
+    above = (change | second) & ~two_bits;
+    down = (Bytes) above <= (Bytes) two_bits;
+    first = first & ~(Vector) down;
+  }
+  return OP (max_epu8) (first, second);
 }
 
 /* Returns: the number of @taps; weights of 0 take no time */
@@ -112,9 +149,8 @@ sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
   if (way == FEW)
     return OP (packus_epi16) (
         (Vector) divide_words (p, low), (Vector) divide_words (p, high));
-  if (way == CORED)
-    return OP (packus_epi16) (core_words (p, low, OP (unpacklo_epi8) (v, zero)),
-        core_words (p, high, OP (unpackhi_epi8) (v, zero)));
+  if (way == PRODUCTS || way == CORED)
+    return sharpen_products (p, low, high, v);
   return OP (packus_epi16) (
       sharpen_halves (p, low, OP (unpacklo_epi8) (v, zero)),
       sharpen_halves (p, high, OP (unpackhi_epi8) (v, zero)));

@@ -69,28 +69,31 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
   Tap taps[MAX_TAPS];
   const int n_taps =
       way == TAPS ? make_taps (band->rule, rows, fraction, taps) : 0;
+  const Sample *const above = rows->row[ABOVE];
+  const Sample *const here = rows->row[HERE];
+  const Sample *const below = rows->row[BELOW];
   size_t next = first + STEP - crossed, phase = (rows->first + first) % CHUNK;
 
   plan.diagonal = diagonal;
-  if (way == PLAIN)
+  if (way == CORED)
+    plan.cored = true;
+  if (way == PRODUCTS || way == PLAIN)
     plan.cored = plan.soft = plan.edges = false;
   for (size_t i = first;;) {
-    const Sample *above = rows->row[ABOVE] + i;
-    const Sample *here = rows->row[HERE] + i;
-    const Sample *below = rows->row[BELOW] + i;
-    const Vector v = load (here);
+    const Vector v = load (here + i);
     Vector t;
 
-    __builtin_prefetch (below + PREFETCH, 0);
+    __builtin_prefetch (below + i + PREFETCH, 0);
     __builtin_prefetch (out + i + PREFETCH, 1);
-    t = way == TAPS       ? sharpen_taps (taps, n_taps, (int16_t) fraction, i)
-        : way == LINES    ? load (band->made + rows->first + i)
-        : way == WEIGHTED ? sharpen_weighted (p, v, above, here, below)
-                          : sharpen_vector (p, way, v, above, here, below);
+    t = way == TAPS    ? sharpen_taps (taps, n_taps, (int16_t) fraction, i)
+        : way == LINES ? load (band->made + rows->first + i)
+        : way == WEIGHTED
+            ? sharpen_weighted (p, v, above + i, here + i, below + i)
+            : sharpen_vector (p, way, v, above + i, here + i, below + i);
     if (!p->whole)
       t = SAMPLE_OP (min) (t, p->maximum);
     if (limits == WINDOW)
-      t = keep_window (p, t, above, here, below);
+      t = keep_window (p, t, above + i, here + i, below + i);
     if (!p->whole) {
       const Vector filtered = load (band->filtered + phase);
 
@@ -144,6 +147,8 @@ sharpen_vectors (
 {
   if (band->way == FEW)
     sharpen_vectors_so (band, rows, first, end, FEW, out);
+  else if (band->way == PRODUCTS)
+    sharpen_vectors_so (band, rows, first, end, PRODUCTS, out);
   else if (band->way == CORED)
     sharpen_vectors_so (band, rows, first, end, CORED, out);
   else if (band->way == PLAIN)
@@ -235,13 +240,13 @@ typedef struct MadeRows {
 } MadeRows;
 
 INLINE Way
-choose_way (const ImkLapsharpenRule *rule)
+choose_way (const Work *work)
 {
   return CHUNKS;
 }
 
 INLINE Plan
-make_plan (const ImkLapsharpenRule *rule, Way way)
+make_plan (const Work *work, Way way)
 {
   return (Plan){{way}};
 }
