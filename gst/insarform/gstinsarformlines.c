@@ -21,16 +21,6 @@ add_to_means (GstInsarFormMeans *means, const gfloat *cell, guint n)
     }
 }
 
-static GstInsarFormMeans
-finish_means (GstInsarFormMeans means)
-{
-  if (means.n) {
-    means.amplitude /= (gdouble) means.n;
-    means.coherence /= (gdouble) means.n;
-  }
-  return means;
-}
-
 static void
 post_summary (GstInsarForm *self, const GstInsarFormMeans *means)
 {
@@ -41,11 +31,6 @@ post_summary (GstInsarForm *self, const GstInsarFormMeans *means)
               "with-data", G_TYPE_UINT64, means->n, "mean-coherence",
               G_TYPE_DOUBLE, means->coherence, "mean-amplitude", G_TYPE_DOUBLE,
               means->amplitude, NULL)));
-}
-
-static void
-warn_of_no_data (GstInsarForm *self, const GstInsarFormMeans *means)
-{
   if (means->n == 0)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("No cell has data in both images. Is one of them empty, or was the "
@@ -92,13 +77,15 @@ static void
 finish (GstInsarForm *self)
 {
   GstInsarPair *pair = &self->pair;
-  GstInsarFormMeans means = finish_means (self->means);
+  GstInsarFormMeans means = self->means;
   gdouble full = self->open_settings.amplitude_max;
   GstEvent *eos = gst_event_new_eos ();
   GstFlowReturn flow;
 
   if (pair->seqnum != GST_SEQNUM_INVALID)
     gst_event_set_seqnum (eos, pair->seqnum);
+  means.amplitude /= (gdouble) MAX (means.n, 1);
+  means.coherence /= (gdouble) MAX (means.n, 1);
   if (full <= 0)
     full = means.n ? BRIGHTEST * means.amplitude : 1;
   self->cells.full = (gfloat) full;
@@ -106,7 +93,6 @@ finish (GstInsarForm *self)
   g_mutex_unlock (&pair->lock);
   gst_insar_form_rasters_finish (self);
   post_summary (self, &means);
-  warn_of_no_data (self, &means);
   flow = push_pictures (self);
   gst_insar_raster_report (
       GST_ELEMENT (self), self->raster_error, flow == GST_FLOW_NOT_LINKED);

@@ -369,24 +369,15 @@ gst_insar_end_take_row (
  * -------------------------------------------------------------------
  */
 
-/* Returns: (transfer full): the patches whose correlation is 0 */
-static gchar *
-describe_zeros (GstInsarEnd *self)
-{
-  return self->n_zero == self->n_with_data
-             ? g_strdup ("every patch")
-             : g_strdup_printf ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                                " patches",
-                   self->n_zero, self->n_with_data);
-}
-
 /* GMTSAR's correlation of intensities has a constant of its own; its others cut
  * amplitudes to whole numbers, and calibrated images (sigma nought) are below
  * 1. */
 static void
 warn_of_zeros (GstInsarEnd *self)
 {
-  g_autofree gchar *which = describe_zeros (self);
+  g_autofree gchar *some =
+      g_strdup_printf ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " patches",
+          self->n_zero, self->n_with_data);
   gboolean is_time4 = self->config.mode == IMK_INSARXCORR_COMPAT &&
                       self->config.method == IMK_INSARXCORR_TIME4;
   const gchar *why =
@@ -400,7 +391,9 @@ warn_of_zeros (GstInsarEnd *self)
             "Take mode=precise, or scale the images.";
 
   GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
-      ("The correlation of %s is 0: %s", which, why), (NULL));
+      ("The correlation of %s is 0: %s",
+          self->n_zero == self->n_with_data ? "every patch" : some, why),
+      (NULL));
 }
 
 /* Wrong input that the numbers do not show: an empty image, a shift out of the
@@ -460,17 +453,6 @@ make_fit (GstInsarEnd *self)
   return gst_insar_text_of_fit (&fit);
 }
 
-static GstBuffer *
-take_rasters (GstInsarEnd *self)
-{
-  gsize size =
-      (gsize) self->config.nx * self->config.ny * N_PLANES * sizeof (gfloat);
-
-  return self->rasters
-             ? gst_buffer_new_wrapped (g_steal_pointer (&self->rasters), size)
-             : NULL;
-}
-
 void
 gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete)
 {
@@ -480,7 +462,11 @@ gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete)
     choose_points (self);
     buffers[FIT] = make_fit (self);
     warn_of_images (self);
-    buffers[RASTERS] = take_rasters (self);
+    if (self->rasters)
+      buffers[RASTERS] =
+          gst_buffer_new_wrapped (g_steal_pointer (&self->rasters),
+              (gsize) self->config.nx * self->config.ny * N_PLANES *
+                  sizeof (gfloat));
     finish_file (self);
   }
   gst_insar_end_start (self);
