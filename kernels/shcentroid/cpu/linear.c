@@ -301,74 +301,89 @@ filter_tile (const Frame *f, uint32_t first, uint32_t n, MatchScratch *m,
 /* ------------------------------------------------------------------------
  * Pupil images. */
 
-INLINE float
-sample_at (const ImkImage *in, ImkType type, Place at)
-{
-  const uint8_t *row = (const uint8_t *) in->data + at.y * in->stride;
-
-  switch (type) {
-  case IMK_TYPE_U8:
-    return row[at.x];
-  case IMK_TYPE_U16:
-    return ((const uint16_t *) row)[at.x];
-  default:
-    return imk_shcentroid_sample (((const float *) row)[at.x]);
-  }
-}
-
-INLINE ImkShcentroidReals
-sum_pupils (const Frame *f, uint32_t cell, const bool all,
-    const ImkShcentroidNoise *noise)
-{
-  const Cpu *cpu = f->cpu;
-  const Place *at = cpu->pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
-  ImkShcentroidReals s = {.max = -3.4e38f};
-
-  for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
-    float sample = sample_at (f->in, f->in->type, at[k]), value, flat = 1.0f;
-
-    value = cpu->lut ? cpu->lut[(uint32_t) sample] : sample;
-    if (cpu->dark) {
-      size_t i = (size_t) at[k].y * cpu->plan.width + at[k].x;
-
-      flat = cpu->flat[i];
-      value = calibrate_one (value, cpu->dark[i], flat);
-    }
-    imk_shcentroid_add_pupil (&s, k, value, flat, sample, all, noise);
-  }
-  return s;
-}
-
-/* What a position needs, of cells one after the other, and their corners. */
+/* Cells one after the other: their pixels, image by image, their corners, and
+ * what a position needs. */
 typedef struct PupilBlock {
-  double p[BLOCK], pu[BLOCK], py[BLOCK];
+  float value[IMK_SHCENTROID_N_PUPILS][BLOCK];
+  /* of all fields only */
+  float flat[IMK_SHCENTROID_N_PUPILS][BLOCK];
+  float sample[IMK_SHCENTROID_N_PUPILS][BLOCK];
   double x[BLOCK], y[BLOCK];
+  double p[BLOCK], pu[BLOCK], py[BLOCK];
+  double q[BLOCK], qu[BLOCK], qy[BLOCK]; /* of all fields only, as the rest */
+  float max[BLOCK], max_sample[BLOCK];
 } PupilBlock;
 
-/* sum_pupils (), operation by operation: the same bits. */
+/* Those of the cells of a map that lie beside each other are rows of the frame.
+ */
 static void
-sum_block (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
+load_pupils (
+    const Frame *f, uint32_t first, uint32_t n, bool all, PupilBlock *b)
 {
   const Cpu *cpu = f->cpu;
-  float v[IMK_SHCENTROID_N_PUPILS][BLOCK];
 
   for (uint32_t i = 0, run; i < n; i += run) {
     const uint32_t cell = first + i;
     const Place *at = cpu->pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
 
     run = cpu->pupil_runs[cell] < n - i ? cpu->pupil_runs[cell] : n - i;
-    for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++)
-      load_columns (f, at[k].x, at[k].y, run, v[k] + i);
+    for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++, at++) {
+      load_columns (f, at->x, at->y, run, b->value[k] + i);
+      if (all)
+        load_samples (f, at->x, at->y, run, b->sample[k] + i);
+      for (uint32_t j = 0; all && j < run; j++)
+        b->flat[k][i + j] =
+            cpu->dark ? cpu->flat[(size_t) at->y * cpu->plan.width + at->x + j]
+                      : 1.0f;
+    }
     count_distances (cpu->rects[cell].x, 0, run, b->x + i);
-    for (uint32_t k = 0; k < run; k++)
-      b->y[i + k] = cpu->rects[cell].y;
+    for (uint32_t j = 0; j < run; j++)
+      b->y[i + j] = cpu->rects[cell].y;
   }
+}
+
+/* imk_shcentroid_add_pupil (), operation by operation: the same bits. */
+static void
+sum_block (const Frame *f, uint32_t first, uint32_t n, bool all, PupilBlock *b)
+{
+  load_pupils (f, first, n, all, b);
   for (uint32_t i = 0; i < n; i++) {
-    double v0 = v[0][i], v1 = v[1][i], v2 = v[2][i], v3 = v[3][i];
+    double v0 = b->value[0][i], v1 = b->value[1][i];
+    double v2 = b->value[2][i], v3 = b->value[3][i];
 
     b->p[i] = v0 + v1 + v2 + v3;
     b->pu[i] = v0 + v1 - v2 - v3;
     b->py[i] = v0 - v1 - v2 + v3;
+  }
+}
+
+/* The same for all fields. */
+static void
+sum_spreads (uint32_t n, const ImkShcentroidNoise *noise, PupilBlock *b)
+{
+  const ImkShcentroidNoise of = *noise;
+  double q[IMK_SHCENTROID_N_PUPILS][BLOCK];
+
+  for (uint32_t i = 0; i < n; i++) {
+    b->max[i] = -3.4e38f;
+    b->max_sample[i] = 0.0f;
+  }
+  for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
+    for (uint32_t i = 0; i < n; i++)
+      q[k][i] = imk_shcentroid_spread (
+          b->value[k][i], b->flat[k][i], true, 0.0, 1.0, 1.0, 0.0, &of);
+    for (uint32_t i = 0; i < n; i++) {
+      float value = b->value[k][i];
+      float sample = value == value ? b->sample[k][i] : 0.0f;
+
+      b->max[i] = value > b->max[i] ? value : b->max[i];
+      b->max_sample[i] = sample > b->max_sample[i] ? sample : b->max_sample[i];
+    }
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    b->q[i] = q[0][i] + q[1][i] + q[2][i] + q[3][i];
+    b->qu[i] = q[0][i] + q[1][i] - q[2][i] - q[3][i];
+    b->qy[i] = q[0][i] - q[1][i] - q[2][i] + q[3][i];
   }
 }
 
@@ -427,7 +442,7 @@ find_fluxes (const Frame *f, uint32_t first, uint32_t n, double *fluxes)
   double most = 0.0;
   PupilBlock block;
 
-  sum_block (f, first, n, &block);
+  sum_block (f, first, n, false, &block);
   for (uint32_t i = 0; i < n; i++) {
     ImkShcentroidReals s = {.p = block.p[i]};
 
@@ -489,17 +504,31 @@ find_mean (Frame *f)
   f->mean = imk_shcentroid_mean_of (lanes).x;
 }
 
-INLINE void
-measure_pupils (const Frame *f, uint32_t first, uint32_t n, const bool all,
-    const ImkShcentroidNoise *noise)
+static void
+measure_pupils (
+    const Frame *f, uint32_t first, uint32_t n, bool all, const PupilBlock *b)
 {
+  const ImkShcentroidParams params = f->cpu->params;
+  const double mean = f->mean;
   ChainTile t;
 
   begin_cells (&t, f, first, n);
   for (uint32_t i = 0; i < n; i++) {
-    ImkShcentroidReals s = sum_pupils (f, first + i, all, noise);
+    ImkShcentroidReals s = {
+        .p = b->p[i],
+        .pu = b->pu[i],
+        .py = b->py[i],
+        .q = b->q[i],
+        .qu = b->qu[i],
+        .qy = b->qy[i],
+        .quu = b->q[i],
+        .qyy = b->q[i],
+        .raw = b->p[i],
+        .max = b->max[i],
+        .max_sample = b->max_sample[i],
+    };
 
-    imk_shcentroid_end_pupils (&s, &f->cpu->params, f->mean);
+    imk_shcentroid_end_pupils (&s, &params, mean);
     set_sums (&t, i, &s, all);
   }
   end_chain (&t);
@@ -518,12 +547,11 @@ measure_pupil_images (const Frame *f, uint32_t first, uint32_t end, bool all,
     uint32_t n = end - first < BLOCK ? end - first : BLOCK;
     PupilBlock block;
 
-    if (simple)
-      sum_block (f, first, n, &block);
+    sum_block (f, first, n, all, &block);
     if (all)
-      measure_pupils (f, first, n, true, noise);
-    else if (!simple || !store_block (f, first, n, &block))
-      measure_pupils (f, first, n, false, noise);
+      sum_spreads (n, noise, &block);
+    if (!simple || !store_block (f, first, n, &block))
+      measure_pupils (f, first, n, all, &block);
     first += n;
   }
 }

@@ -129,3 +129,35 @@ store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
   if (f->flags)
     memset (f->flags + first, 0, n);
 }
+
+/* The numbers of cells, field by field. */
+typedef double ChainFields[IMK_SHCENTROID_N_FIELDS][CHAIN_TILE];
+
+/* Rows of IMK_SHCENTROID_N_FIELDS numbers. */
+static inline void
+store_rows (const ImkImage *out, uint32_t first, uint32_t n, ChainFields fields)
+{
+  float singles[IMK_SHCENTROID_N_FIELDS][CHAIN_TILE];
+
+  for (uint32_t k = 0; k < IMK_SHCENTROID_N_FIELDS; k++)
+    for (uint32_t i = 0; i < n; i++)
+      singles[k][i] = imk_shcentroid_f32 (fields[k][i]);
+  for (uint32_t i = 0; i < n; i++) {
+    uint8_t *to = (uint8_t *) out->data + ((uint64_t) first + i) * out->stride;
+
+    for (uint32_t k = 0; k < IMK_SHCENTROID_N_FIELDS; k++)
+      if (out->type == IMK_TYPE_F32)
+        ((float *) to)[k] = singles[k][i];
+      else
+        ((double *) to)[k] = fields[k][i];
+  }
+}
+
+static inline void
+store_fields (const Frame *f, uint32_t first, uint32_t n, ChainFields fields)
+{
+  for (uint32_t k = 0; k < f->n_out; k++)
+    store_rows (&f->out[k], first, n, fields);
+  for (uint32_t i = 0; f->flags && i < n; i++)
+    f->flags[first + i] = (uint8_t) fields[IMK_SHCENTROID_FLAGS][i];
+}

@@ -216,18 +216,71 @@ keep_centres (const ChainTile *t, const double *x, const double *y)
   }
 }
 
+/* What valid cells have with all fields beside their positions, as vector code.
+ */
+static inline void
+describe_cells (const ChainTile *t, ChainFields fields)
+{
+  const ImkShcentroidParams params = t->f->cpu->params;
+  const ImkShcentroidNoise noise = imk_shcentroid_noise (&params);
+  const ImkShcentroidRect *rects = t->f->cpu->rects + t->first;
+  bool quad = params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  double scale = quad ? params.quad_gain * params.quad_gain : 1.0;
+  double scatter_x[CHAIN_TILE], scatter_y[CHAIN_TILE];
+
+  for (uint32_t i = 0; i < t->n; i++)
+    scatter_x[i] = scatter_y[i] = 1.0;
+  for (uint32_t i = 0; params.iterations > 1 && i < t->n; i++) {
+    scatter_x[i] = imk_shcentroid_scatter (t->pulls[i].x, params.iterations);
+    scatter_y[i] = imk_shcentroid_scatter (t->pulls[i].y, params.iterations);
+  }
+  for (uint32_t i = 0; i < t->n; i++) {
+    ImkShcentroidReals s = chain_sums (t, i);
+    double unit = noise.per_count * scale / (s.p * s.p);
+
+    fields[IMK_SHCENTROID_FLUX][i] = s.p;
+    fields[IMK_SHCENTROID_FLUX_RAW][i] = s.raw;
+    fields[IMK_SHCENTROID_VAR_X][i] = imk_shcentroid_real_variance (
+        s.pu / s.p, s.q, s.qu, s.quu, unit * scatter_x[i]);
+    fields[IMK_SHCENTROID_VAR_Y][i] = imk_shcentroid_real_variance (
+        s.py / s.p, s.q, s.qy, s.qyy, unit * scatter_y[i]);
+  }
+  for (uint32_t i = 0; i < t->n; i++) {
+    bool saturated =
+        (params.saturation > 0.0) & (t->max_sample[i] >= params.saturation);
+
+    fields[IMK_SHCENTROID_MAX][i] = t->max[i] > -3e38f ? t->max[i] + 0.0 : 0.0;
+    fields[IMK_SHCENTROID_FLAGS][i] =
+        rects[i].flags | (saturated ? (uint32_t) IMK_SHCENTROID_SATURATED : 0) |
+        (t->windows[i].at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0);
+    fields[IMK_SHCENTROID_DX][i] =
+        (fields[IMK_SHCENTROID_X][i] - rects[i].ref_x) * params.slope_scale;
+    fields[IMK_SHCENTROID_DY][i] =
+        (fields[IMK_SHCENTROID_Y][i] - rects[i].ref_y) * params.slope_scale;
+  }
+}
+
 static inline void
 end_chain (const ChainTile *t)
 {
-  bool all = t->f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
-  double x[CHAIN_TILE], y[CHAIN_TILE];
+  const Cpu *cpu = t->f->cpu;
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  ChainFields fields;
 
-  if (all || !find_chain_centres (t, x, y)) {
+  if ((all && imk_shcentroid_joins (&cpu->params)) ||
+      !find_chain_centres (
+          t, fields[IMK_SHCENTROID_X], fields[IMK_SHCENTROID_Y])) {
     chain_end (t);
     return;
   }
-  keep_centres (t, x, y);
-  store_centres (t->f, t->first, t->n, x, y);
+  keep_centres (t, fields[IMK_SHCENTROID_X], fields[IMK_SHCENTROID_Y]);
+  if (all) {
+    describe_cells (t, fields);
+    store_fields (t->f, t->first, t->n, fields);
+  } else {
+    store_centres (t->f, t->first, t->n, fields[IMK_SHCENTROID_X],
+        fields[IMK_SHCENTROID_Y]);
+  }
 }
 
 /* The weight goes to what was found. */
