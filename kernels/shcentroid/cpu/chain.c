@@ -378,7 +378,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 
   if (n == 0)
     return;
-  chain_begin (&tile, f, first, n);
+  chain_begin (&tile, f, first, n, true);
   if (way.cut || way.raised)
     find_levels (&tile);
   sum_chain (&tile, cached, &way, &columns);

@@ -454,7 +454,7 @@ prepare_match (const Frame *f, uint32_t cell, ChainTile *tile,
   const ImkShcentroidTemplates *t = &cpu->matching.templates;
   ImkShcentroidLight light;
 
-  chain_begin (tile, f, cell, 1);
+  chain_begin (tile, f, cell, 1, true);
   find_levels (tile);
   *m = imk_shcentroid_match (&tile->windows[0], &cpu->rects[cell],
       &t->anchors[cell], t, cpu->params.search_range);

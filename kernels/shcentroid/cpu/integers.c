@@ -505,7 +505,7 @@ measure_whole (const Frame *f, const Tile *tile)
   Tile t = *tile;
   ChainTile cells;
 
-  chain_begin (&cells, f, t.first, t.n);
+  chain_begin (&cells, f, t.first, t.n, true);
   if (params->window == IMK_SHCENTROID_WINDOW_TRACKING) {
     t.area.windows = cells.windows;
     t.area.n_windows = t.n;

@@ -13,14 +13,6 @@ enum {
   SIDE = 4, /* vectors of three sums that are in registers together */
 };
 
-/* Of cells anywhere in the frame. */
-static void
-begin_cells (ChainTile *t, const Frame *f, uint32_t first, uint32_t n)
-{
-  chain_begin (t, f, first, n);
-  chain_moving_windows (t);
-}
-
 INLINE void
 set_sums (ChainTile *t, uint32_t i, const ImkShcentroidReals *s, const bool all)
 {
@@ -287,7 +279,7 @@ filter_tile (const Frame *f, uint32_t first, uint32_t n, MatchScratch *m,
 
   NearCells near;
 
-  begin_cells (&t, f, first, n);
+  chain_begin (&t, f, first, n, false);
   near.from = NULL;
   if (!all && f->cpu->most_pixels <= NEAR_PIXELS)
     for (uint32_t i = 0; i < n; i += REALS)
@@ -310,8 +302,7 @@ typedef struct PupilBlock {
   float sample[IMK_SHCENTROID_N_PUPILS][BLOCK];
   double x[BLOCK], y[BLOCK];
   double p[BLOCK], pu[BLOCK], py[BLOCK];
-  double q[BLOCK], qu[BLOCK], qy[BLOCK]; /* of all fields only, as the rest */
-  float max[BLOCK], max_sample[BLOCK];
+  double q[BLOCK], qu[BLOCK], qy[BLOCK]; /* of all fields only */
 } PupilBlock;
 
 /* Those of the cells of a map that lie beside each other are rows of the frame.
@@ -357,16 +348,17 @@ sum_block (const Frame *f, uint32_t first, uint32_t n, bool all, PupilBlock *b)
   }
 }
 
-/* The same for all fields. */
+/* The same for all fields of the cells of @t. */
 static void
-sum_spreads (uint32_t n, const ImkShcentroidNoise *noise, PupilBlock *b)
+sum_spreads (ChainTile *t, const ImkShcentroidNoise *noise, PupilBlock *b)
 {
   const ImkShcentroidNoise of = *noise;
+  const uint32_t n = t->n;
   double q[IMK_SHCENTROID_N_PUPILS][BLOCK];
 
   for (uint32_t i = 0; i < n; i++) {
-    b->max[i] = -3.4e38f;
-    b->max_sample[i] = 0.0f;
+    t->max[i] = -3.4e38f;
+    t->max_sample[i] = 0.0f;
   }
   for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
     for (uint32_t i = 0; i < n; i++)
@@ -376,8 +368,8 @@ sum_spreads (uint32_t n, const ImkShcentroidNoise *noise, PupilBlock *b)
       float value = b->value[k][i];
       float sample = value == value ? b->sample[k][i] : 0.0f;
 
-      b->max[i] = value > b->max[i] ? value : b->max[i];
-      b->max_sample[i] = sample > b->max_sample[i] ? sample : b->max_sample[i];
+      t->max[i] = value > t->max[i] ? value : t->max[i];
+      t->max_sample[i] = sample > t->max_sample[i] ? sample : t->max_sample[i];
     }
   }
   for (uint32_t i = 0; i < n; i++) {
@@ -505,14 +497,16 @@ find_mean (Frame *f)
 }
 
 static void
-measure_pupils (
-    const Frame *f, uint32_t first, uint32_t n, bool all, const PupilBlock *b)
+measure_pupils (const Frame *f, uint32_t first, uint32_t n, bool all,
+    const ImkShcentroidNoise *noise, PupilBlock *b)
 {
   const ImkShcentroidParams params = f->cpu->params;
   const double mean = f->mean;
   ChainTile t;
 
-  begin_cells (&t, f, first, n);
+  chain_begin (&t, f, first, n, false);
+  if (all)
+    sum_spreads (&t, noise, b);
   for (uint32_t i = 0; i < n; i++) {
     ImkShcentroidReals s = {
         .p = b->p[i],
@@ -524,8 +518,8 @@ measure_pupils (
         .quu = b->q[i],
         .qyy = b->q[i],
         .raw = b->p[i],
-        .max = b->max[i],
-        .max_sample = b->max_sample[i],
+        .max = t.max[i],
+        .max_sample = t.max_sample[i],
     };
 
     imk_shcentroid_end_pupils (&s, &params, mean);
@@ -548,10 +542,8 @@ measure_pupil_images (const Frame *f, uint32_t first, uint32_t end, bool all,
     PupilBlock block;
 
     sum_block (f, first, n, all, &block);
-    if (all)
-      sum_spreads (n, noise, &block);
     if (!simple || !store_block (f, first, n, &block))
-      measure_pupils (f, first, n, all, &block);
+      measure_pupils (f, first, n, all, noise, &block);
     first += n;
   }
 }

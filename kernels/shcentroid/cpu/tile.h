@@ -112,8 +112,11 @@ chain_centres (ChainTile *t)
   }
 }
 
+/* @row: whether the cells are of one row of a grid, or one; else they are
+ * anywhere */
 static void
-chain_begin (ChainTile *t, const Frame *f, uint32_t first, uint32_t n)
+chain_begin (
+    ChainTile *t, const Frame *f, uint32_t first, uint32_t n, const bool row)
 {
   const Cpu *cpu = f->cpu;
 
@@ -123,7 +126,7 @@ chain_begin (ChainTile *t, const Frame *f, uint32_t first, uint32_t n)
   for (uint32_t i = first; cpu->lost && i < first + n; i++)
     cpu->tracks[i] =
         (ImkShcentroidTrack){cpu->rects[i].ref_x, cpu->rects[i].ref_y, 0};
-  if (cpu->params.window == IMK_SHCENTROID_WINDOW_TRACKING)
+  if (!row || cpu->params.window == IMK_SHCENTROID_WINDOW_TRACKING)
     chain_moving_windows (t);
   else
     chain_windows (t);
