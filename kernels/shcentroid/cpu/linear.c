@@ -10,7 +10,8 @@ enum {
   LANES = IMK_SHCENTROID_FILTER_LANES,
   BLOCK = 128,
   NEAR_PIXELS = 576,
-  SIDE = 4, /* vectors of three sums that are in registers together */
+  SIDE = 4,  /* vectors of three sums that are in registers together */
+  STEP = 16, /* bytes of samples that are copied together */
 };
 
 INLINE void
@@ -65,23 +66,45 @@ look_at_cell (const Frame *f, const ImkShcentroidRect *r, const float *values,
   }
 }
 
-/* Samples of the cell one after the other. Steps end beyond the row of the
- * cell: in its next row, which comes later, or in the room of the scratch. */
-INLINE void
-load_in_steps (
-    const Frame *f, const ImkShcentroidRect *r, float *values, const bool words)
+/* Returns: the type of the values; F32 where they are not the samples */
+INLINE ImkType
+plain_type (const Frame *f)
 {
-  for (uint32_t y = 0; y < r->height; y++) {
-    const uint8_t *row =
-        (const uint8_t *) f->in->data + (r->y + y) * f->in->stride;
-    float *to = values + (size_t) y * r->width;
+  return f->cpu->lut || f->cpu->dark ? IMK_TYPE_F32 : f->in->type;
+}
 
-    for (uint32_t x = 0; x < r->width; x += SINGLES) {
-      const uint8_t *from = row + ((size_t) (r->x + x) << words);
-      Singles some = convert_words (read_words (from, words));
+/* Samples of the cell one after the other, as they came. Steps end beyond the
+ * row of the cell: in its next row, which comes later, or in the room beyond.
+ */
+INLINE void
+copy_samples (
+    const Frame *f, const ImkShcentroidRect *r, uint8_t *to, const bool words)
+{
+  const ImkImage *in = f->in;
+  const uint8_t *row = (const uint8_t *) in->data + r->y * in->stride;
+  const size_t width = (size_t) r->width << words;
+  size_t there = (r->y + r->height - 1) * in->stride + (r->x << words) + width;
+  size_t end = (in->height - 1) * in->stride + ((size_t) in->width << words);
+  bool in_steps = there + STEP <= end;
 
-      memcpy (to + x, &some, sizeof (some));
-    }
+  row += (size_t) r->x << words;
+  for (uint32_t y = 0; y < r->height; y++, row += in->stride, to += width)
+    if (in_steps)
+      for (size_t x = 0; x < width; x += STEP)
+        memcpy (to + x, row + x, STEP);
+    else
+      memcpy (to, row, width);
+  memset (to, 0, LANES << words); /* up to whole lanes */
+}
+
+INLINE void
+convert_samples (
+    const uint8_t *from, size_t n, float *restrict to, const bool words)
+{
+  for (size_t i = 0; i < n; i += SINGLES) {
+    Singles some = convert_words (read_words (from + (i << words), words));
+
+    memcpy (to + i, &some, sizeof (some));
   }
 }
 
@@ -93,14 +116,16 @@ load_cell (const Frame *f, const ImkShcentroidRect *r, const bool all,
 {
   const Cpu *cpu = f->cpu;
   float *flats = (float *) m->spread;
+  uint8_t *samples = (uint8_t *) m->spread;
   size_t n = (size_t) r->width * r->height;
-  bool in_steps = !cpu->lut && !cpu->dark &&
-                  (uint32_t) r->x + r->width + SINGLES <= cpu->plan.width;
+  ImkType type = plain_type (f);
 
-  if (in_steps && f->in->type == IMK_TYPE_U8)
-    load_in_steps (f, r, values, false);
-  else if (in_steps && f->in->type == IMK_TYPE_U16)
-    load_in_steps (f, r, values, true);
+  if (type != IMK_TYPE_F32)
+    copy_samples (f, r, samples, type == IMK_TYPE_U16);
+  if (type == IMK_TYPE_U8)
+    convert_samples (samples, n, values, false);
+  else if (type == IMK_TYPE_U16)
+    convert_samples (samples, n, values, true);
   else
     for (uint32_t y = 0; y < r->height; y++)
       load_columns (
@@ -128,10 +153,21 @@ read_weights (const FilterWeights *w, size_t at)
   return w->wide ? read_reals (w->wide + at) : widen (w->weights + at);
 }
 
+/* Samples as they came, or float32. */
+INLINE Reals
+read_values (const void *values, const ImkType type, size_t at)
+{
+  bool words = type == IMK_TYPE_U16;
+
+  return type == IMK_TYPE_F32
+             ? widen ((const float *) values + at)
+             : read_samples ((const uint8_t *) values + (at << words), words);
+}
+
 /* What a position needs of @n vectors of lanes, side by side: a vector waits
  * for its last sum. */
 INLINE void
-sum_lanes_xy (Reals to[][N_CHAIN_SUMS], const float *values,
+sum_lanes_xy (Reals to[][N_CHAIN_SUMS], const void *values, ImkType type,
     const FilterWeights weights, uint32_t i, const uint32_t n)
 {
   const size_t stride = weights.stride;
@@ -140,7 +176,7 @@ sum_lanes_xy (Reals to[][N_CHAIN_SUMS], const float *values,
   for (size_t at = i; at < stride; at += LANES)
     for (uint32_t j = 0; j < n; j++) {
       size_t here = at + j * REALS;
-      Reals v = widen (values + here);
+      Reals v = read_values (values, type, here);
 
       for (uint32_t k = 0; k < N_CHAIN_XY_SUMS; k++)
         sums[j][k] += read_weights (&weights, k * stride + here) * v;
@@ -192,7 +228,7 @@ sum_lanes (Reals to[N_CHAIN_SUMS], uint32_t i, const float *values,
 
 /* Lanes by halves to one vector of each sum in @to. */
 INLINE void
-sum_values (const float *values, const float *flats,
+sum_values (const void *values, const ImkType type, const float *flats,
     const FilterWeights weights, const ImkShcentroidNoise *noise,
     const bool all, Reals to[N_CHAIN_SUMS][REALS], uint32_t at)
 {
@@ -201,7 +237,7 @@ sum_values (const float *values, const float *flats,
   for (uint32_t k = 0; all && k < LANES / REALS; k++)
     sum_lanes (lanes[k], k * REALS, values, flats, weights, noise);
   for (uint32_t k = 0; !all && k < LANES / REALS; k += SIDE)
-    sum_lanes_xy (lanes + k, values, weights, k * REALS, SIDE);
+    sum_lanes_xy (lanes + k, values, type, weights, k * REALS, SIDE);
   for (uint32_t k = 0; k < (all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++) {
     for (uint32_t step = LANES / REALS / 2; step; step /= 2)
       for (uint32_t j = 0; j < step; j++)
@@ -240,7 +276,8 @@ weights_of (const Cpu *cpu, uint32_t cell, NearCells *near)
  * @near: of all but cells that are too large, or have all fields */
 INLINE void
 filter_cells (ChainTile *t, uint32_t first, MatchScratch *m,
-    const ImkShcentroidNoise *noise, const bool all, NearCells *near)
+    const ImkShcentroidNoise *noise, const bool all, const ImkType type,
+    NearCells *near)
 {
   const Cpu *cpu = t->f->cpu;
   uint32_t n = t->n - first < REALS ? t->n - first : REALS;
@@ -253,8 +290,13 @@ filter_cells (ChainTile *t, uint32_t first, MatchScratch *m,
     ImkShcentroidReals s = {.max = -3.4e38f};
     FilterWeights weights = weights_of (cpu, cell, near);
 
-    load_cell (t->f, &cpu->rects[cell], all, m, values, &s);
-    sum_values (values, (float *) m->spread, weights, noise, all, sums, k);
+    if (type == IMK_TYPE_F32)
+      load_cell (t->f, &cpu->rects[cell], all, m, values, &s);
+    else
+      copy_samples (
+          t->f, &cpu->rects[cell], (uint8_t *) values, type == IMK_TYPE_U16);
+    sum_values (
+        values, type, (float *) m->spread, weights, noise, all, sums, k);
     t->max[first + i] = s.max;
     t->max_sample[first + i] = s.max_sample;
   }
@@ -275,18 +317,22 @@ INLINE void
 filter_tile (const Frame *f, uint32_t first, uint32_t n, MatchScratch *m,
     const ImkShcentroidNoise *noise, const bool all)
 {
+  const ImkType type = plain_type (f);
+  const bool is_near = !all && f->cpu->most_pixels <= NEAR_PIXELS;
   ChainTile t;
-
   NearCells near;
 
   chain_begin (&t, f, first, n, false);
   near.from = NULL;
-  if (!all && f->cpu->most_pixels <= NEAR_PIXELS)
-    for (uint32_t i = 0; i < n; i += REALS)
-      filter_cells (&t, i, m, noise, all, &near);
-  else
-    for (uint32_t i = 0; i < n; i += REALS)
-      filter_cells (&t, i, m, noise, all, NULL);
+  for (uint32_t i = 0; i < n; i += REALS)
+    if (is_near && type == IMK_TYPE_U8)
+      filter_cells (&t, i, m, noise, all, IMK_TYPE_U8, &near);
+    else if (is_near && type == IMK_TYPE_U16)
+      filter_cells (&t, i, m, noise, all, IMK_TYPE_U16, &near);
+    else if (is_near)
+      filter_cells (&t, i, m, noise, all, IMK_TYPE_F32, &near);
+    else
+      filter_cells (&t, i, m, noise, all, IMK_TYPE_F32, NULL);
   end_chain (&t);
 }
 

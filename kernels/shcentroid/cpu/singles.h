@@ -53,3 +53,30 @@ convert_words (Words words)
   return __builtin_convertvector((Ints) words, Singles);
 #endif
 }
+
+/* As many samples as a vector of Reals has, where nobody wants them as float32.
+ */
+INLINE Reals
+read_samples (const uint8_t *from, bool words)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Reals) _mm512_cvtepi64_pd (
+      words ? _mm512_cvtepu16_epi64 (_mm_loadu_si128 ((const void *) from))
+            : _mm512_cvtepu8_epi64 (_mm_loadl_epi64 ((const void *) from)));
+#elif IMK_VECTOR_SIZE == 32
+  int four;
+
+  if (words)
+    return (Reals) _mm256_cvtepi32_pd (
+        _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from)));
+  memcpy (&four, from, sizeof (four));
+  return (Reals) _mm256_cvtepi32_pd (
+      _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four)));
+#else
+  Reals reals = {0};
+
+  for (uint32_t i = 0; i < REALS; i++)
+    reals[i] = words ? ((const uint16_t *) from)[i] : from[i];
+  return reals;
+#endif
+}

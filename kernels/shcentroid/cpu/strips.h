@@ -74,33 +74,7 @@ strip_singles (const uint8_t *from)
                 ((Ints) (none + (float) imk_shcentroid_infinity ()) & ~finite));
 }
 
-/* As many as a vector of Reals has, where nobody wants them as float32. */
-INLINE Reals
-strip_reals (const uint8_t *from, bool words)
-{
-#if IMK_VECTOR_SIZE == 64
-  return (Reals) _mm512_cvtepi64_pd (
-      words ? _mm512_cvtepu16_epi64 (_mm_loadu_si128 ((const void *) from))
-            : _mm512_cvtepu8_epi64 (_mm_loadl_epi64 ((const void *) from)));
-#elif IMK_VECTOR_SIZE == 32
-  int four;
-
-  if (words)
-    return (Reals) _mm256_cvtepi32_pd (
-        _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from)));
-  memcpy (&four, from, sizeof (four));
-  return (Reals) _mm256_cvtepi32_pd (
-      _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four)));
-#else
-  Reals reals = {0};
-
-  for (uint32_t i = 0; i < REALS; i++)
-    reals[i] = words ? ((const uint16_t *) from)[i] : from[i];
-  return reals;
-#endif
-}
-
-/* What @table has for as many samples. */
+/* What @table has for as many samples as read_samples () reads. */
 INLINE Reals
 list_samples (const double *table, const uint8_t *from, bool words)
 {
@@ -234,7 +208,7 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
     if (way.flat || way.all || way.floats)
       v = widen_half (&value, h);
     else if (!way.listed)
-      v = strip_reals (samples, at->size);
+      v = read_samples (samples, at->size);
     if (way.moving)
       weight = spread_weights (row->weights, &weights[k * HALVES + h]);
     else if (way.weighted)
