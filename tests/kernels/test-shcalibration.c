@@ -125,6 +125,7 @@ calibrate_with (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags,
     test_check (imk_shcalibration_progress (self) >= progress, "it goes back");
     progress = imk_shcalibration_progress (self);
   } while (result.state == IMK_SHCALIBRATION_RUNNING);
+  test_check (progress <= 1, "progress %g", progress);
   if (result.state == IMK_SHCALIBRATION_DONE)
     imk_shcalibration_result (
         self, result.interaction, result.noise, &result.report);
