@@ -1111,6 +1111,41 @@ CHECK_LOOP_TEST (test_cells_that_are_lost_are_told, 2)
     check_warning (bus, STREAM, FAILED, "1 cells were valid");
 }
 
+typedef struct Told {
+  guint n;
+  gdouble part;
+} Told;
+
+static GstBusSyncReply
+take_part (GstBus *bus, GstMessage *message, gpointer told)
+{
+  const GstStructure *s = gst_message_get_structure (message);
+  gdouble before = ((Told *) told)->part;
+
+  if (!s || !gst_structure_has_name (s, "shreconstruct-calibration-progress"))
+    return GST_BUS_PASS;
+  ((Told *) told)->n++;
+  fail_unless (gst_structure_get_double (s, "part", &((Told *) told)->part));
+  fail_unless (((Told *) told)->part > before);
+  return GST_BUS_PASS;
+}
+
+CHECK_TEST (test_a_calibration_tells_its_progress)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  Told told = {0};
+  gboolean ok;
+
+  gst_bus_set_sync_handler (bus, take_part, &told, NULL);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  message = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (message, "state"), "done");
+  fail_unless (told.n > 50 && told.n <= 100, "%u messages", told.n);
+  fail_unless (told.part > 0.9 && told.part <= 1, "the last is %g", told.part);
+}
+
 /* Of 0.15, where a step from a poke to the opposite one is 0.2. */
 CHECK_LOOP_TEST (test_a_limit_of_the_mirror_itself_is_told, 2)
 {

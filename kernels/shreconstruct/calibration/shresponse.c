@@ -307,6 +307,7 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
   if (!r.is_linear) { /* shares of the sequence are not those of pokes */
     r.begin = r.first;
     r.settle = r.last;
+    r.hidden = 0;
   }
   *response = r;
   return true;
