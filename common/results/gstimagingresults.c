@@ -30,21 +30,21 @@ whole_flags (gdouble value)
  * GString for each would cost as much as they do. */
 static void
 append_row (GString *text, const GstImagingResult *r, guint row,
-    const guint32 *indices, const gboolean *is_flags, const gchar *prefix)
+    const guint32 *indices, const gboolean *is_flags, const gchar *prefix,
+    gsize prefix_size)
 {
-  gsize first = (gsize) row * r->n_indices, before;
+  gsize first = (gsize) row * r->n_indices, before = text->len;
   gsize step = r->by_field ? r->n_rows : 1;
+  gsize most =
+      ((gsize) r->n_indices + r->n_fields) * (GST_IMAGING_NUMBER_SIZE + 1);
   const gdouble *value =
       r->values + (r->by_field ? row : (gsize) row * r->n_fields);
   gchar *at;
 
-  g_string_append (text, prefix);
-  before = text->len;
-  g_string_set_size (text,
-      before +
-          ((gsize) r->n_indices + r->n_fields) * (GST_IMAGING_NUMBER_SIZE + 1) +
-          1);
+  g_string_set_size (text, before + prefix_size + most + 1);
   at = text->str + before;
+  memcpy (at, prefix, prefix_size);
+  at += prefix_size;
   for (guint i = 0; i < r->n_indices; i++) {
     *at++ = ',';
     at += gst_imaging_number_print (at, indices[first + i]);
@@ -79,10 +79,10 @@ gst_imaging_results_to_csv (
           ? g_strdup_printf (
                 "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, r->frame, pts)
           : g_strdup_printf ("%" G_GUINT64_FORMAT ",", r->frame);
+  gsize prefix_size = strlen (prefix), size;
   GString *text = g_string_sized_new (
-      256 + (gsize) r->n_rows * (strlen (prefix) + 6 * r->n_indices +
-                                    19 * (gsize) r->n_fields));
-  gsize size;
+      256 + (gsize) r->n_rows *
+                (prefix_size + 6 * r->n_indices + 19 * (gsize) r->n_fields));
   const guint32 *indices =
       r->indices ? g_bytes_get_data (r->indices, NULL) : NULL;
 
@@ -94,7 +94,7 @@ gst_imaging_results_to_csv (
     g_string_append (text, header);
   }
   for (guint row = 0; row < r->n_rows; row++)
-    append_row (text, r, row, indices, is_flags, prefix);
+    append_row (text, r, row, indices, is_flags, prefix, prefix_size);
   size = text->len;
   return gst_buffer_new_wrapped (g_string_free (text, FALSE), size);
 }
