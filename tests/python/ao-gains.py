@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging ao gains: against gains found by trying them on the truth, and in closed loops with the simulated telescope."""
 import os
+import re
 import sys
 import unittest
 
@@ -117,6 +118,31 @@ class Chosen(FolderCase):
         self.save("pi.npy", np.array([a, b]))
         self.assertNotIn("warning", self.run_gains("--controller", "pi.npy", "--delay", "2"))
         self.check_chosen(a, b, 2)
+
+    def test_a_matrix_of_another_scale_is_noticed(self):
+        for scale, gain, told in ((3.5, 0.12, 3.5), (2, 0.25, 2), (0.5, 0.5, 0.5), (0.3, 0.9, 0.3)):
+            self.record([1], [scale * gain], 2)
+            self.save("control.npy", scale * self.control)
+            printed = self.run_gains("--gain", str(gain), "--delay", "2")
+            found = re.search(r"sees commands ([0-9.]+) times as large as they are \(([0-9.]+) to ([0-9.]+) is possible\): R D is not 1", printed)
+            self.assertTrue(found, printed)
+            best, low, high = map(float, found.groups())
+            self.assertAlmostEqual(best / told, 1, delta=0.25)
+            self.assertTrue(low <= told <= high, found[0])
+            loop = scale * np.load(self.path("out", "controller.npy"))[:, 1, 0]
+            self.assertTrue(0.24 < loop.max() < 0.75, (scale, loop))  # oscillates from 1 on
+
+    def test_a_mode_of_another_scale_has_its_own_gain(self):
+        self.record([1], [0.25], 2)
+        self.run_gains("--gain", "0.25", "--delay", "2")
+        expected = np.load(self.path("out", "controller.npy"))[:, 1, 0]
+        scales = np.where(np.arange(len(self.truth)) == 3, 3.2, 1)
+        controllers = 0.25 * scales
+        u, q, _left = (np.array(part) for part in zip(*(close(x, noise, [1], [b], 2) for x, noise, b in zip(self.truth, self.noise, controllers))))
+        self.save("slopes.npy", (-(scales[:, None] * u).T @ self.control.astype(float)).reshape(FRAMES, 2, CELLS))
+        self.save("commands.npy", q.T @ self.modes.T.astype(float) + 7)
+        self.assertIn("R D is not 1 in 1 of 6 modes: 3.", self.run_gains("--gain", "0.25", "--delay", "2"))
+        np.testing.assert_allclose(np.load(self.path("out", "controller.npy"))[:, 1, 0] * scales, expected, rtol=0.15)
 
     def test_stability_is_that_of_the_poles(self):
         for a, b, delay in (([1], [1], 1), ([1], [1], 2), ([1], [1], 3), ([0.97], [1], 2), ([1, 0], [0.8, -0.5], 2), ([1], [1], 1.5)):

@@ -19,6 +19,8 @@ FORGOTTEN, MEMORY = 6, 0.1  # times 1 / gain: after them the correlation of u is
 DRIFT = 1  # variance between the quarters of a recording by that in a quarter; 0.2 in loops that work, 4 for a random walk
 NOTHING = ("The slopes look as if the commands had acted on nothing: pictures that were played again, a mirror that is off, or slopes and commands of"
            " two loops. The gains are then of no use.")
+BETTER = ("A delay of {:g} explains slopes and commands clearly better than {:g}. Check --delay, as the action calibrate measures it."
+          " A strong vibration can look like that, too.")
 
 
 def made_of(np, u, q, a, b):
@@ -127,11 +129,4 @@ def of_delay(np, u, q, told, open_loop):
         return None
     if mean[best] - mean[0] < CLEARLY / 4:
         return NOTHING
-    return (f"A delay of {delays[best - 1]:g} explains slopes and commands clearly better than {told:g}. Check --delay, as the action calibrate measures it."
-            " A strong vibration can look like that, too.")
-
-
-def find(np, loop, delay, open_loop):
-    """Returns: the first sentence, of a loopdata.Loop; None without a doubt"""
-    return of_controller(np, loop.u, loop.q, loop.a, loop.b) or of_effect(np, loop.u, loop.q, loop.b) \
-        or of_delay(np, loop.u, loop.q, delay, open_loop)
+    return BETTER.format(delays[best - 1], told)

@@ -5,11 +5,11 @@ import csv
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..report import plots
-from . import doubts, gains, interaction, loopdata, telemetry
+from . import gains, interaction, loopdata, scales, telemetry
 
 OPTIONS = ("commands", "matrix", "mode-commands", "reference", "gain", "leak", "controller", "margin")
 FILES = ("commands", "matrix", "mode_commands", "reference")  # of arrays
-COLUMNS = ("mode", "gain before", "gain after", "largest gain", "noise", "variance before", "variance after", "residual")
+COLUMNS = ("mode", "gain before", "gain after", "largest gain", "noise", "variance before", "variance after", "residual", "R D")
 SHOWN = 20  # modes of the table that is printed
 DIFFERS = 0.1  # of the replayed residual from the recorded one
 
@@ -91,18 +91,19 @@ def warn_of_start(np, y, loop, delay, before, warn):
 
 def table(np, loop, delay, margin, warn):
     """Returns: (factors on b, columns of the table)"""
+    first = loop.b[:, 0]
+    scale, doubt = scales.find(np, loop, delay, margin)
+    loop = loopdata.Loop(loop.u, loop.q * scale, (loop.a, loop.b * scale[:, None]))  # as the sensor sees it
     y = gains.open_loop(np, loop.u, loop.q, delay)
     before = (gains.settled(loop.u[-len(y):]) ** 2).mean(0)
-    doubt = doubts.find(np, loop, delay, gains.open_loop)
     if doubt:
         warn(doubt)
-    else:
+    if not doubt or (scale != 1).any():
         warn_of_start(np, y, loop, delay, before.sum(), warn)
     factors, most, after = gains.optimize(np, y, loop.a, loop.b, delay, margin)
     noise = gains.noise_of(np, y)
-    first = loop.b[:, 0]
     return factors, dict(zip(COLUMNS, (np.arange(len(first)), first, first * factors, first * most, noise, before, after,
-                                       ratio(np, after - noise, before - noise))))
+                                       ratio(np, after - noise, before - noise), scale)))
 
 
 def write(np, made, loop, factors, rows):
