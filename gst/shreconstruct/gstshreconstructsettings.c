@@ -220,9 +220,9 @@ static const GstImagingSetting settings[] = {
         wavefront_method, "GstShReconstructWavefront", wavefront_values,
         "How the pad wavefront is made from the slopes"),
     COUNT_OF ("wavefront-modes", GST_SH_RECONSTRUCT_WAVEFRONT, wavefront_modes,
-        1, IMK_SHWAVEFRONT_MAX_MODES, NULL,
+        0, IMK_SHWAVEFRONT_MAX_MODES, NULL,
         "Zernike modes after piston, in the order of Noll, with "
-        "wavefront-method=zernike"),
+        "wavefront-method=zernike; 0: those that the grid tells, at most 20"),
     GST_IMAGING_DOUBLE ("wavefront-scale", LIVE, GST_SH_RECONSTRUCT_WAVEFRONT,
         GstShReconstructSettings, wavefront_scale, -G_MAXDOUBLE, G_MAXDOUBLE,
         "nm",
@@ -281,7 +281,6 @@ init_settings (gpointer data)
   s->exclude_cells = c.exclude_cells;
   imk_shwavefront_config_init (&w);
   s->wavefront_method = w.method;
-  s->wavefront_modes = w.n_modes;
   s->wavefront_scale = w.scale;
   imk_shcalibration_config_init (&k);
   s->calibration_method = k.method;

@@ -7,7 +7,7 @@
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 
-enum { LARGEST_SAMPLE = 65535 };
+enum { LARGEST_SAMPLE = 65535, MOST_BY_DEFAULT = 20 };
 
 struct _GstShReconstructWavefront {
   GstElement *element; /* owns this */
@@ -78,6 +78,7 @@ ensure_kernel (GstShReconstructWavefront *self,
   const guint32 *places = gst_sh_reconstruct_slopes_places (slopes);
   ImkShwavefrontConfig c;
   ImkStatus status;
+  guint n_modes;
 
   if (self->kernel && self->n_cells == n_cells &&
       (!places || memcmp (places, self->row_column, size) == 0))
@@ -91,12 +92,21 @@ ensure_kernel (GstShReconstructWavefront *self,
   c.n_cells = self->n_cells = n_cells;
   c.row_column = self->row_column;
   c.method = s->wavefront_method;
-  c.n_modes = s->wavefront_modes;
+  c.n_modes = s->wavefront_modes ? s->wavefront_modes : MOST_BY_DEFAULT;
   c.scale = s->wavefront_scale;
   status = imk_shwavefront_new (&c, &self->kernel, error);
-  if (status == IMK_OK)
-    imk_shwavefront_shape (self->kernel, &self->width, &self->height);
-  return status;
+  if (status != IMK_OK)
+    return status;
+  imk_shwavefront_shape (self->kernel, &self->width, &self->height);
+  n_modes = imk_shwavefront_n_modes (self->kernel);
+  if (n_modes && n_modes < s->wavefront_modes)
+    GST_ELEMENT_WARNING (self->element, LIBRARY, SETTINGS,
+        ("wavefront-modes is %u; this grid of %u lenslets tells %u Zernike "
+         "modes, which are used. The slopes of the next one are nearly a sum "
+         "of those of lower ones.",
+            s->wavefront_modes, n_cells, n_modes),
+        (NULL));
+  return IMK_OK;
 }
 
 /* --- output --------------------------------------------------------------- */
@@ -163,8 +173,9 @@ add_quantity (const GstShReconstructWavefront *self,
 }
 
 static GstBuffer *
-make_modes (const GstShReconstructWavefront *self, guint n)
+make_modes (const GstShReconstructWavefront *self)
 {
+  const guint n = imk_shwavefront_n_modes (self->kernel);
   const gdouble *modes = imk_shwavefront_modes (self->kernel);
   gfloat *copy = g_new (gfloat, n);
 
@@ -175,8 +186,7 @@ make_modes (const GstShReconstructWavefront *self, guint n)
 
 static void
 add_results (const GstShReconstructWavefront *self,
-    const GstShReconstructSettings *s, const ImkShwavefrontReport *report,
-    guint64 frame, GstBuffer *buffer)
+    const ImkShwavefrontReport *report, guint64 frame, GstBuffer *buffer)
 {
   static const gchar *const fields[] = {"rms", "minimum", "maximum"},
                             *const units[] = {"nm", "nm", "nm"};
@@ -197,7 +207,7 @@ add_results (const GstShReconstructWavefront *self,
       .more = more};
 
   if (imk_shwavefront_modes (self->kernel)) {
-    GstBuffer *modes = make_modes (self, s->wavefront_modes);
+    GstBuffer *modes = make_modes (self);
 
     gst_structure_set (more, "modes", GST_TYPE_BUFFER, modes, NULL);
     gst_buffer_unref (modes);
@@ -230,7 +240,7 @@ push (GstShReconstructWavefront *self, GstImagingSrcPad *pad,
   }
   gst_imaging_metadata_pass (buffer, in, FALSE);
   add_quantity (self, s, buffer, scale, offset);
-  add_results (self, s, &report, frame, buffer);
+  add_results (self, &report, frame, buffer);
   gst_imaging_engine_sign (self->engine, buffer);
   return gst_imaging_src_pad_push (pad, buffer);
 }

@@ -687,6 +687,33 @@ CHECK_TEST (test_a_mirror_waits_for_its_matrix)
   gst_buffer_unref (out);
 }
 
+/* Two lenslets side by side tell four modes, as they have four slopes. By
+ * default that is no warning. */
+CHECK_LOOP_TEST (test_modes_that_a_grid_cannot_tell_are_left_out, 2)
+{
+  const gfloat slopes[] = {2, 2, 0, 0}; /* tip: 2 x */
+  g_autofree gchar *launch = g_strdup_printf (
+      "appsrc name=in ! shreconstruct name=rc matrix-location=%s/means.npy "
+      "wavefront-scale=1 wavefront-columns=2 wavefront-method=zernike "
+      "wavefront-modes=%u rc.wavefront ! queue ! appsink name=a",
+      check_folder (), __i__ ? 9 : 0);
+  g_autoptr (CheckPipeline) pipeline = play_slopes (launch, slopes);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstSample) sample = pull (pipeline, "a");
+  const GstStructure *results =
+      gst_imaging_results_get (gst_sample_get_buffer (sample), "rc");
+  GstBuffer *modes =
+      gst_value_get_buffer (gst_structure_get_value (results, "modes"));
+  gfloat tip;
+
+  gst_buffer_extract (modes, 0, &tip, sizeof (tip));
+  fail_unless (ABS (tip - 1) < 1e-6, "tip is %g", tip);
+  fail_unless_equals_int (gst_buffer_get_size (modes), 4 * sizeof (gfloat));
+  if (__i__)
+    check_warning (bus, LIBRARY, SETTINGS, "tells 4 Zernike modes");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
 /* Two lenslets side by side: Southwell's wavefront between their middles is the
  * mean of the slopes. */
 CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)

@@ -245,6 +245,45 @@ TEST (test_coefficients_are_told, "coefficients are told")
         "mode %u is %g", i + 2, modes[i]);
 }
 
+/* Tip, where more modes are asked for than the grid tells */
+TEST (test_tip_is_told_as_itself, "tip is told as itself")
+{
+  static const struct {
+    uint32_t side, n_modes, n_told;
+  } cases[] = {{1, 20, 2}, {2, 20, 7}, {3, 20, 10}, {4, 20, 18}, {4, 9, 9},
+      {7, 60, 40}, {10, 100, 58}, {30, 1000, 0}};
+
+  for (uint32_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
+    const uint32_t side = cases[i].side, n = side * side;
+    uint32_t row_column[2 * 900];
+    float slopes[2 * 900] = {0}, wavefront[900];
+    test_autoptr (ImkShwavefront) self = NULL;
+    ImkShwavefrontReport report;
+    ImkShwavefrontConfig c;
+    uint32_t n_told;
+
+    for (uint32_t k = 0; k < n; k++) {
+      row_column[2 * k] = k / side;
+      row_column[2 * k + 1] = k % side;
+      slopes[k] = 4 / (float) side; /* the mode is 2 x */
+    }
+    imk_shwavefront_config_init (&c);
+    c.n_cells = n;
+    c.row_column = row_column;
+    c.method = IMK_SHWAVEFRONT_ZERNIKE;
+    c.n_modes = cases[i].n_modes;
+    test_ok (imk_shwavefront_new (&c, &self, test_new_error ()));
+    n_told = imk_shwavefront_n_modes (self);
+    test_check (cases[i].n_told == 0 || n_told == cases[i].n_told,
+        "%u x %u cells tell %u of %u modes", side, side, n_told, c.n_modes);
+    imk_shwavefront_process (self, slopes, NULL, wavefront, &report);
+    for (uint32_t m = 0; m < n_told; m++)
+      test_check (fabs (imk_shwavefront_modes (self)[m] - (m == 0)) < 1e-3,
+          "%u x %u cells: mode %u of tip is %g", side, side, m + 2,
+          imk_shwavefront_modes (self)[m]);
+  }
+}
+
 static void
 check_refused (const ImkShwavefrontConfig *c, const char *words)
 {

@@ -533,6 +533,13 @@ class Ao(Folder):
             control, modes, slopes = (np.load(f"{self.folder}/basis/{name}.npy") for name in ("control", "modes", "interaction"))
             self.assertEqual((control.shape, slopes.shape, modes.shape[1]), ((n, 162), (162, n), n))
             np.testing.assert_allclose(control @ slopes, np.eye(n), atol=2e-4)
+        for grid, most in (("3x3", 10), ("4x4", 18), ("7x7", 40), ("10x10", 58)):
+            self.assertIn(f"this grid tells 1 to {most} modes", gst_imaging("ao", "basis", grid, "-o", f"{self.folder}/more", "--modes", str(most + 1), status=2))
+            gst_imaging("ao", "basis", grid, "-o", f"{self.folder}/more", "--overwrite", "--modes", str(most))
+            inverse = np.load(f"{self.folder}/more/control.npy").astype(float) @ np.load(f"{self.folder}/more/interaction.npy")
+            np.testing.assert_allclose(inverse, np.eye(most), atol=1e-3)
+        gst_imaging("ao", "basis", "3x3", "-o", f"{self.folder}/more", "--overwrite")
+        self.assertEqual(len(np.load(f"{self.folder}/more/control.npy")), 10)  # by default what the grid tells
         # tip and tilt are the strongest modes of Kolmogorov's turbulence, and equally strong on a square
         variances = np.load(f"{self.folder}/basis/variances.npy")[0]
         self.assertAlmostEqual(variances[0] / variances[1], 1, places=4)
@@ -583,8 +590,8 @@ class Ao(Folder):
             printed = gst_imaging("ao", "invert", *words, "-o", f"{self.folder}/no", status=status)
             self.assertIn(sentence, printed)
             self.assertFalse(os.path.exists(f"{self.folder}/no/control.npy"))
-        for words, sentence, status in ((["1x9"], "2 to 128", 2), ([good], "a grid is", 3), (["6x6", "--modes", "900"], "tells 1 to 47", 2),
-                                        (["6x6", "--modes", "kl.npy"], "--modes is kl.npy; this grid tells 1 to 47", 2),
+        for words, sentence, status in ((["1x9"], "2 to 128", 2), ([good], "a grid is", 3), (["6x6", "--modes", "900"], "tells 1 to 33", 2),
+                                        (["6x6", "--modes", "kl.npy"], "--modes is kl.npy; this grid tells 1 to 33", 2),
                                         (["6x6", "--keep", "3"], "no option of ao basis", 2)):
             self.assertIn(sentence, gst_imaging("ao", "basis", *words, "-o", f"{self.folder}/no", status=status))
 

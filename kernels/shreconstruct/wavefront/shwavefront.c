@@ -16,6 +16,10 @@
  * of several solutions. The lowest mode of a 512 x 512 grid is at 1e-5. */
 #define SMALLEST 1e-11
 
+/* Of the slopes of a Zernike mode, the part that no sum of lower modes has. A
+ * grid cannot tell a mode with less; as in bases.py. */
+#define TOLD 0.03
+
 struct ImkShwavefront {
   ImkShwavefrontConfig config;
   uint32_t columns, rows;   /* cells of the smallest rectangle */
@@ -151,38 +155,6 @@ make_arrays (ImkShwavefront *s)
          (!is_modal || make_modes (s));
 }
 
-ImkStatus
-imk_shwavefront_new (
-    const ImkShwavefrontConfig *given, ImkShwavefront **self, ImkError *error)
-{
-  ImkShwavefrontConfig own;
-  const ImkShwavefrontConfig *c;
-  ImkShwavefront *s;
-  ImkStatus status;
-
-  imk_shwavefront_config_init (&own);
-  c = imk_config_read (given, &own, "imk_shwavefront_config_init", error);
-  status = c ? check_config (c, error) : IMK_ERROR_CONFIG;
-  if (status != IMK_OK)
-    return status;
-  s = calloc (1, sizeof (*s));
-  if (s) {
-    s->config = *c;
-    s->config.row_column = NULL;
-  }
-  status = s ? find_places (s, c, error) : IMK_ERROR_MEMORY;
-  if (status == IMK_OK && !make_arrays (s))
-    status = IMK_ERROR_MEMORY;
-  if (status == IMK_ERROR_MEMORY)
-    imk_error_set (error, status,
-        "There is no memory for the wavefront of %u cells.", c->n_cells);
-  if (status == IMK_OK)
-    *self = s;
-  else
-    imk_shwavefront_free (s);
-  return status;
-}
-
 void
 imk_shwavefront_free (ImkShwavefront *self)
 {
@@ -214,6 +186,12 @@ const double *
 imk_shwavefront_modes (const ImkShwavefront *self)
 {
   return self->values ? self->x : NULL;
+}
+
+uint32_t
+imk_shwavefront_n_modes (const ImkShwavefront *self)
+{
+  return self->values ? self->n : 0;
 }
 
 /* --- equations ------------------------------------------------------------ */
@@ -363,12 +341,89 @@ make_factors (ImkShwavefront *s)
   for_all (s, add_to_matrix);
   for (uint32_t i = 0; i < s->n; i++)
     largest = fmax (largest, s->factors[(size_t) i * (s->band + 1) + s->band]);
-  for (uint32_t i = 0; i < s->n; i++)
-    s->factors[(size_t) i * (s->band + 1) + s->band] +=
-        largest > 0 ? SMALLEST * largest : 1;
+  for (uint32_t i = 0; i < s->n; i++) {
+    double *diagonal = &s->factors[(size_t) i * (s->band + 1) + s->band];
+    /* slopes of high modes would hide tip and tilt */
+    double size = s->values ? *diagonal : largest;
+
+    *diagonal += size > 0 ? SMALLEST * size : 1;
+  }
   factor (s);
   memcpy (s->valid, s->now, (size_t) s->rows * s->columns);
   s->is_factored = true;
+}
+
+/* --- the modes that a grid tells ------------------------------------------ */
+
+/* Of ZERNIKE, with all cells. Returns: modes before the first one whose slopes
+ * are nearly a sum of those before */
+static uint32_t
+count_modes (ImkShwavefront *s)
+{
+  const uint32_t n_cells = s->columns * s->rows;
+
+  for (uint32_t i = 0; i < s->config.n_cells; i++)
+    s->now[s->place[i]] = true;
+  make_factors (s);
+  for (uint32_t m = 0; m < s->n; m++) {
+    double own = s->factors[(size_t) m * (s->band + 1) + s->band], all = 0;
+
+    for (uint32_t i = 0; i < n_cells; i++)
+      if (s->now[i])
+        all += pow (s->gx[(size_t) i * s->n + m], 2) +
+               pow (s->gy[(size_t) i * s->n + m], 2);
+    if (!(all > 0 && own * own >= TOLD * TOLD * all))
+      return m;
+  }
+  return s->n;
+}
+
+static void
+keep_modes (ImkShwavefront *s, uint32_t n)
+{
+  double *const arrays[] = {s->values, s->gx, s->gy};
+
+  for (uint32_t a = 0; a < 3; a++)
+    for (uint32_t i = 1; i < s->columns * s->rows; i++)
+      memmove (arrays[a] + (size_t) i * n, arrays[a] + (size_t) i * s->n,
+          n * sizeof (double));
+  s->n = n;
+  s->band = n - 1;
+  s->is_factored = false;
+}
+
+ImkStatus
+imk_shwavefront_new (
+    const ImkShwavefrontConfig *given, ImkShwavefront **self, ImkError *error)
+{
+  ImkShwavefrontConfig own;
+  const ImkShwavefrontConfig *c;
+  ImkShwavefront *s;
+  ImkStatus status;
+
+  imk_shwavefront_config_init (&own);
+  c = imk_config_read (given, &own, "imk_shwavefront_config_init", error);
+  status = c ? check_config (c, error) : IMK_ERROR_CONFIG;
+  if (status != IMK_OK)
+    return status;
+  s = calloc (1, sizeof (*s));
+  if (s) {
+    s->config = *c;
+    s->config.row_column = NULL;
+  }
+  status = s ? find_places (s, c, error) : IMK_ERROR_MEMORY;
+  if (status == IMK_OK && !make_arrays (s))
+    status = IMK_ERROR_MEMORY;
+  if (status == IMK_ERROR_MEMORY)
+    imk_error_set (error, status,
+        "There is no memory for the wavefront of %u cells.", c->n_cells);
+  if (status == IMK_OK && s->values)
+    keep_modes (s, count_modes (s));
+  if (status == IMK_OK)
+    *self = s;
+  else
+    imk_shwavefront_free (s);
+  return status;
 }
 
 /* --- a frame -------------------------------------------------------------- */

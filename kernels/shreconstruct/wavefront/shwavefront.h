@@ -33,7 +33,8 @@ typedef enum ImkShwavefrontMethod {
  *   IMK_SHWAVEFRONT_MAX_SIDE
  * @method: see the enumeration
  * @n_modes: of IMK_SHWAVEFRONT_ZERNIKE: modes 2 to @n_modes + 1 of Noll, 1 to
- *   IMK_SHWAVEFRONT_MAX_MODES
+ *   IMK_SHWAVEFRONT_MAX_MODES; fewer where the cells tell fewer, see
+ *   imk_shwavefront_n_modes
  * @scale: wavefront across a cell for a slope of 1, finite and not 0
  *
  * @row_column belongs to the caller. */
@@ -96,6 +97,11 @@ IMK_API void imk_shwavefront_process (ImkShwavefront *self, const float *slopes,
 /* Returns: (transfer none): of ZERNIKE the modes 2, 3, ... of the last frame,
  * rms over the circle; NULL of others */
 IMK_API const double *imk_shwavefront_modes (const ImkShwavefront *self);
+
+/* Of ZERNIKE the modes that are used, 0 of others. The first mode whose slopes
+ * have less than 3 % that no sum of lower modes has, and all after it, are left
+ * out: they would hide in the lower ones. */
+IMK_API uint32_t imk_shwavefront_n_modes (const ImkShwavefront *self);
 
 /* @self may be NULL. */
 IMK_API void imk_shwavefront_free (ImkShwavefront *self);

@@ -7,6 +7,8 @@ zernike), or at each corner of one (fried, kl).
 """
 import math
 
+TOLD = 0.03  # of the slopes of a mode that no modes before it have; as in shwavefront.c
+
 
 def cells(np, grid):
     """Returns: rows and columns of the lenslets"""
@@ -123,6 +125,13 @@ def zernikes(np, grid, n_modes, order):
         values.append(zernike(np, n, m, x, y))
         slopes.append(np.concatenate(across(np, n, m, x, y, half)))
     return np.stack(values, 1), np.stack(slopes, 1)
+
+
+def n_told(np, slopes):
+    """slopes: [2 cells, modes]. Returns: how many modes the grid tells. The slopes of the next one are nearly a sum of those before it."""
+    own = np.abs(np.diag(np.linalg.qr(slopes, "r")))
+    blind = np.flatnonzero(own <= TOLD * np.linalg.norm(slopes, axis=0)[:len(own)])
+    return int(blind[0]) if blind.size else len(own)
 
 
 def kolmogorov(np, x, y):

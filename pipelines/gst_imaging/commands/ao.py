@@ -236,15 +236,18 @@ def make_basis(np, options, grid):
     if kind == "fried":
         return np.linalg.pinv(bases.fried(np, grid), rcond=1e-10), None, None, None
     most = min(2 * int(grid.sum()), int(bases.corners(np, grid).sum()) - 2, 1000)
-    given = options.modes or "20"
-    n_modes = int(given) if given.isdecimal() else 0
-    if not 1 <= n_modes <= most:
-        raise Failure(WRONG_USE, f"--modes is {given}; this grid tells 1 to {most} modes.")
+    n_modes = int(options.modes) if options.modes and options.modes.isdecimal() else 0
+    n_made = n_modes if 1 <= n_modes <= most else most if options.modes else min(20, most)
+    variances = None
     if kind == "kl":
-        values, slopes, variances = bases.karhunen_loeve(np, grid, n_modes)
+        values, slopes, variances = bases.karhunen_loeve(np, grid, n_made)
     else:
-        values, slopes = bases.zernikes(np, grid, n_modes, options.order or "noll")
-        variances = None
+        values, slopes = bases.zernikes(np, grid, n_made, options.order or "noll")
+    n_told = bases.n_told(np, slopes)
+    if options.modes and not 1 <= n_modes <= n_told:
+        raise Failure(WRONG_USE, f"--modes is {options.modes}; this grid tells 1 to {n_told} modes. The slopes of the next one are nearly a sum of those"
+                                 " of lower ones.")
+    values, slopes, variances = values[:, :n_told], slopes[:, :n_told], variances if variances is None else variances[:n_told]
     return np.linalg.pinv(slopes, rcond=1 / (options.condition or 1e6)), values, slopes, variances
 
 
