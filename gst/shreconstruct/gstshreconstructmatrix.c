@@ -63,7 +63,7 @@ transpose (GstShCentroidArray *a)
   for (guint64 row = 0; row < dims[0]; row++)
     for (guint64 i = 0; i < dims[1]; i++)
       turned->values[row * dims[1] + i] = a->values[i * dims[0] + row];
-  g_snprintf (turned->text, sizeof (turned->text), "%s, transposed", a->text);
+  g_strlcpy (turned->text, a->text, sizeof (turned->text));
   g_free (a);
   return turned;
 }
@@ -87,7 +87,11 @@ gst_sh_reconstruct_modes_load (
   GstShCentroidArray *array =
       gst_sh_reconstruct_array_load (property, location, error);
 
-  return array && flatten (array) ? transpose (array) : array;
+  if (!array || !flatten (array))
+    return array;
+  array = transpose (array);
+  g_strlcat (array->text, " as a cube [modes, y, x]", sizeof (array->text));
+  return array;
 }
 
 /* Where names do not tell, slopes are where the property has them, and in a
@@ -117,19 +121,42 @@ orient (GstShReconstructMatrix *self, const gchar *location, gint part,
   self->is_guess &= along_row && self->order == GST_SH_RECONSTRUCT_ORDER_AUTO;
   if (self->is_guess)
     self->order = GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
-  if (along_row != (axis == 0))
+  if (along_row != (axis == 0)) {
     self->array = transpose (self->array);
+    g_strlcat (self->array->text,
+        is_cube ? " as a cube" : ", transposed",
+        sizeof (self->array->text));
+  }
   g_clear_pointer (&told, gst_structure_free);
 }
 
-/* INTERACTION_MATRIX is [cells, 2, commands]. Returns: whether @self is one */
+/* Returns: whether the axes of @a are named as those of slopes */
 static gboolean
-take_interaction (GstShReconstructMatrix *self, const gchar *name)
+is_named (const gchar *location, gint part)
+{
+  GstStructure *told = read_told (location, part);
+  gboolean found = FALSE;
+
+  for (guint axis = 0; axis < 3; axis++) {
+    g_autofree gchar *name = name_of (told, axis);
+
+    found |= has_slopes (name);
+  }
+  g_clear_pointer (&told, gst_structure_free);
+  return found;
+}
+
+/* An interaction matrix [cells, 2, commands], as INTERACTION_MATRIX is. Returns:
+ * whether @self is one */
+static gboolean
+take_pairs (GstShReconstructMatrix *self, const gchar *location,
+    const gchar *name, gint part, guint axis)
 {
   GstShCentroidArray *a = self->array;
 
-  if (g_strcmp0 (name, "INTERACTION_MATRIX") != 0 || a->n_dims != 3 ||
-      a->dims[1] != 2)
+  if (axis != 1 || a->n_dims != 3 || a->dims[1] != 2 ||
+      (g_strcmp0 (name, "INTERACTION_MATRIX") != 0 &&
+          is_named (location, part)))
     return FALSE;
   a->n_dims = 2;
   a->dims[0] *= 2;
@@ -159,7 +186,7 @@ gst_sh_reconstruct_matrix_load (
   self->is_guess =
       array->n_dims == 3 && array->dims[2] == 2 && array->dims[1] != 2;
   self->array = array;
-  if (take_interaction (self, name))
+  if (take_pairs (self, location, name, part, axis))
     return self;
   is_cube = flatten (array);
   if (array->n_dims == 2)

@@ -280,11 +280,17 @@ class Loop(Folder):
             ("INTERACTION_MATRIX", d.reshape(2, N, 12).transpose(1, 0, 2)), ("REF_COMMANDS", flat), ("REF_MEASUREMENTS", offsets))])
         names = "matrix", "modes", "interaction", "reference", "slope-offsets"
         found = []
-        for files in ([self.save(f"{name}.npy", values) for name, values in zip(names, (modal, modes, d, flat, offsets))], [path] * 5):
+        pairs = self.save("pairs.npy", d.reshape(2, N, 12).transpose(1, 0, 2))
+        for files in ([self.save(f"{name}.npy", values) for name, values in zip(names, (modal, modes, d, flat, offsets))], [path] * 5, [path, path, pairs, path, path]):
             properties = " ".join(f"{name}-location={file}" for name, file in zip(names, files))
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties} invalid-policy=exclude") as stream:
                 found.append(stream.commands(frame))
         np.testing.assert_array_equal(found[1], found[0])
+        np.testing.assert_array_equal(found[2], found[0])
+        with self.assertRaisesRegex(AssertionError, r"has f64 \[9, 2, 5\]; it needs \[72, 12\]"):
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix} invalid-policy=exclude interaction-location="
+                        + self.save("few.npy", np.ones((9, 2, 5)))) as stream:
+                stream.commands(frame)
         two = f"{self.folder}/two.fits"
         aot.write(np, two, [], {}, [aot.Image(name, self.control.reshape(12, 2, N)) for name in ("A", "B")])
         for properties, sentence in ((f"matrix-location={two}", r"has 2 images \(0: A f32 \[12, 2, 36\]; 1: B .*, none of them named CONTROL_MATRIX"),
@@ -501,7 +507,18 @@ class Ao(Folder):
         np.testing.assert_allclose(self.invert(*words, "--keep", "3")[0], modes @ v[:3].T / strengths[:3] @ u[:, :3].T, atol=1e-5)
         prior = np.diag([5.0, 4, 3, 2, 1])
         weighed = np.linalg.solve((d @ modes).T @ d @ modes / 0.09 + np.linalg.inv(prior), (d @ modes).T / 0.09)
-        np.testing.assert_allclose(self.invert(*words, "--noise", "0.3", "--covariance", self.save("c.npy", prior))[0], modes @ weighed, atol=1e-5)
+        words += ["--noise", "0.3", "--covariance", self.save("c.npy", prior)]
+        np.testing.assert_allclose(self.invert(*words)[0], modes @ weighed, atol=1e-5)
+        np.testing.assert_allclose(self.invert(*words, "--modal")[0], weighed, atol=1e-5)
+        np.testing.assert_array_equal(np.load(f"{self.folder}/out/modes.npy"), modes.astype(np.float32))
+        self.assertIn("needs --modes", self.invert(words[0], *words[3:], "--modal", status=2)[1])
+
+    def test_slopes_of_a_cell_may_be_pairs(self):
+        matrix = self.rng.normal(size=(2 * N, 12))
+        expected, _printed = self.invert(self.save("d.npy", matrix))
+        found, printed = self.invert(self.save("pairs.npy", matrix.reshape(2, N, 12).transpose(1, 0, 2)))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        self.assertIn(f"it is taken as [cells, 2, commands], dx and dy of {N} cells for 12 commands", printed)
 
     def test_minimum_variance_weighs_noise_against_the_prior(self):
         d = self.rng.normal(size=(2 * N, 12))

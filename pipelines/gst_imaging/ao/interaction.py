@@ -29,21 +29,27 @@ def is_of_pairs(shape):
     return len(shape) == 3 and shape[2] == 2 != shape[1]
 
 
+def is_of_cells(shape):
+    return len(shape) == 3 and shape[1] == 2
+
+
 def has_slopes(name):
     return "slope" in name or order_of(name) is not None
 
 
 def turn(path, values, axis, warn):
     """As shreconstruct finds it. axis: of the slopes, 0 of an interaction matrix and 1 of a control matrix. A cube, as cacao has, is
-    [modes, y, x]. Returns: the matrix with its slopes along the axis; the name of that axis; and whether it was transposed"""
+    [modes, y, x], but [cells, 2, commands] is one of pairs, as the AOT convention has it. Returns: the matrix with its slopes along the axis; the name of that axis; and whether it was transposed"""
     if values.ndim not in (2, 3):
         return values, "", False
     part = images.part_of(path, KINDS[axis])
-    if part >= 0 and axis == 0 and values.ndim == 3 and values.shape[1] == 2:  # INTERACTION_MATRIX is [cells, 2, commands]
-        return values.reshape(-1, values.shape[2]), "slopes interleaved", False
     *row, column = names_of(path, part, values.ndim)
     row = " ".join(row)
     is_named, shape = has_slopes(row) != has_slopes(column), list(values.shape)
+    if axis == 0 and is_of_cells(shape) and (part >= 0 or not is_named):
+        if part < 0:
+            warn(f"{path} has the shape {shape}: it is taken as [cells, 2, commands], dx and dy of {shape[0]} cells for {shape[2]} commands.")
+        return values.reshape(-1, shape[2]), "slopes interleaved", False
     along_row = has_slopes(row) if is_named else values.ndim == 3 or axis == 1
     if len(shape) == 3 and not is_named and axis == 0 and shape[0] == 2 != shape[1]:
         raise Failure(UNREADABLE, f"{path} has the shape {shape}: it can be [2, cells, commands], or a cube of 2 commands. Save it with two axes,"

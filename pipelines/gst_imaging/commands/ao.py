@@ -145,8 +145,8 @@ def check(options, n_modes):
         raise Failure(WRONG_USE, f"--noise is {options.noise:g}; it must be above 0.")
     if (options.noise is None) != (options.covariance is None):
         raise Failure(WRONG_USE, "Minimum variance needs both --noise and --covariance.")
-    if options.noise is not None and options.modal:
-        raise Failure(WRONG_USE, "--modal is for inverses by singular values; minimum variance mixes the modes.")
+    if options.noise is not None and options.modal and not options.modes:
+        raise Failure(WRONG_USE, "--modal with minimum variance needs --modes: it mixes the modes of the singular values.")
 
 
 def check_what(options):
