@@ -123,8 +123,7 @@ orient (GstShReconstructMatrix *self, const gchar *location, gint part,
     self->order = GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
   if (along_row != (axis == 0)) {
     self->array = transpose (self->array);
-    g_strlcat (self->array->text,
-        is_cube ? " as a cube" : ", transposed",
+    g_strlcat (self->array->text, is_cube ? " as a cube" : ", transposed",
         sizeof (self->array->text));
   }
   g_clear_pointer (&told, gst_structure_free);
@@ -146,8 +145,8 @@ is_named (const gchar *location, gint part)
   return found;
 }
 
-/* An interaction matrix [cells, 2, commands], as INTERACTION_MATRIX is. Returns:
- * whether @self is one */
+/* An interaction matrix [cells, 2, commands], as INTERACTION_MATRIX is.
+ * Returns: whether @self is one */
 static gboolean
 take_pairs (GstShReconstructMatrix *self, const gchar *location,
     const gchar *name, gint part, guint axis)

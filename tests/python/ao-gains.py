@@ -66,7 +66,7 @@ class Chosen(FolderCase):
     def record(self, a, b, delay):
         """Writes slopes, commands and matrices of the loop with one controller."""
         u, q, self.left = (np.array(part) for part in zip(*(close(x, noise, a, b, delay) for x, noise in zip(self.truth, self.noise))))
-        self.save("slopes.npy", (-u.T @ self.control.astype(float)).reshape(FRAMES, 2, CELLS))
+        self.save("slopes.npy", (-u.T @ self.control.astype(float)).reshape(-1, 2, CELLS))
         self.save("commands.npy", q.T @ self.modes.T.astype(float) + 7)
         self.save("reference.npy", np.full(len(self.modes), 7.0))
         self.save("control.npy", self.control)
@@ -199,6 +199,23 @@ class Chosen(FolderCase):
     def test_commands_that_act_on_nothing_are_told(self):
         self.record([1], [0.25], FRAMES)
         self.assertIn("as if the commands had acted on nothing", self.run_gains("--gain", "0.25", "--delay", "2"))
+
+    def test_pictures_that_are_played_again_are_told(self):
+        self.truth, self.noise = (np.tile(values[:, :30], 20) for values in (self.truth, self.noise))
+        u, q, _left = (np.array(part) for part in zip(*(close(x, noise, [1], [0.25], FRAMES) for x, noise in zip(self.truth, self.noise))))
+        self.record([1], [0.25], 2)
+        self.save("slopes.npy", (-u.T @ self.control.astype(float)).reshape(-1, 2, CELLS).astype(np.float32))
+        self.save("commands.npy", q.T @ self.modes.T.astype(float) + 7)
+        printed = self.run_gains("--gain", "0.25", "--delay", "2")
+        self.assertIn("The slopes of frame 30 and later are those of frame 0 and later. The slopes look as if the commands had acted on nothing", printed)
+
+    def test_commands_may_be_those_that_picturesink_writes(self):
+        self.record([1], [0.25], 2)
+        self.run_gains("--gain", "0.25", "--delay", "2")
+        expected = np.load(self.path("out", "controller.npy"))
+        self.save("commands.npy", np.load(self.path("commands.npy"))[:, None])
+        self.run_gains("--gain", "0.25", "--delay", "2")
+        np.testing.assert_array_equal(np.load(self.path("out", "controller.npy")), expected)
 
     def test_bad_input(self):
         self.record([1], [0.25], 2)

@@ -10,6 +10,7 @@ SHIFTS = range(-2, 3)  # rows
 EXACT = 1e-3  # of the power of the corrections: rounding of float32 leaves much less
 TOO_MUCH = 0.01  # the same, where no other controller explains it: some commands were limited
 AT_ONCE = 64  # modes
+SAME = 0.9  # of the frames
 TINY = 1e-300  # in the place of a power of 0, where the modes with a gain stood still
 LEVELS, TRENDS = (0.01, 1.5, 12), (0, 0.01, 0.03, 0.1, 0.3, 0.7)  # factors of the prediction: range and number, and values
 CLEARLY, CHANCE = 0.04, 1.2  # of the logarithm of the squared errors: models of real motion differ by 0.03; times 1 / sqrt(samples)
@@ -95,6 +96,14 @@ def of_effect(np, u, q, b):
         memory = (u[lag:] * u[:-lag]).mean(0) / (u ** 2).mean(0)
         drift = quarters.mean(1).var(0) / quarters.var(1).mean(0)
     return NOTHING if np.nanmedian(memory) > MEMORY and np.nanmedian(drift) > DRIFT else None
+
+
+def of_repeats(np, u):
+    """Returns: a sentence where the same slopes come again and again, as of pictures that are played again; else None"""
+    again = 1 + np.flatnonzero((u[1:] == u[0]).all(1))
+    if again.size and (u[again[0]:] == u[:-again[0]]).all(1).mean() > SAME:
+        return f"The slopes of frame {again[0]} and later are those of frame 0 and later. {NOTHING}"
+    return None
 
 
 def errors_of(np, y):

@@ -6,6 +6,7 @@ from . import images, telemetry
 
 ORDERS = ("interleaved", "x-then-y")
 KINDS = ("interaction", "matrix")  # of images, by the axis of slopes
+FIELDS = ("x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags")  # of centroids
 SHOWN = 10  # commands that are named
 
 
@@ -79,6 +80,15 @@ def check_order(path, name, shape, order):
     return order
 
 
+def check_kind(np, path, values):
+    if values.dtype == bool:
+        raise Failure(UNREADABLE, f"{path} has true and false; an interaction matrix has numbers. It may be a mask.")
+    if values.ndim == 3 and values.shape[2] == len(FIELDS) and np.isin(values[..., -1], np.arange(256)).all():
+        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} and flags at the end of each row, as slopes.npy of `gst-imaging centroids`:"
+                                  f" [frames, cells, fields] with {', '.join(FIELDS)}. An interaction matrix has the slopes of a poke of each command,"
+                                  " [2 cells, commands]: the action calibrate of shreconstruct measures one.")
+
+
 def check_shape(np, path, values):
     if np.iscomplexobj(values):
         raise Failure(UNREADABLE, f"{path} has complex numbers; those of an interaction matrix are real.")
@@ -106,6 +116,7 @@ def warn_of(np, path, values, is_named, warn):
 
 def arrange(np, path, values, order, made):
     """order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
+    check_kind(np, path, values)
     shape = values.shape
     values, name, is_transposed = turn(path, values, 0, made.warn)
     check_shape(np, path, values)

@@ -146,10 +146,12 @@ def of_telemetry(np, path, warn, told=lambda n_modes: None):
 
 
 def of_arrays(np, path, slopes, commands, control, modes, reference, warn):
-    """slopes: [frames, 2, cells] or [frames, 2 cells]; commands: [frames, commands]; control: [modes, 2 cells]; modes: [commands, modes] or
+    """slopes: [frames, 2, cells] or [frames, 2 cells]; commands: [frames, commands], or [frames, 1, commands] as picturesink has them; control: [modes, 2 cells]; modes: [commands, modes] or
     None; reference: [commands] or None. Returns: u, q"""
     if slopes.ndim not in (2, 3) or (slopes.ndim == 3 and slopes.shape[1] != 2) or np.prod(slopes.shape[1:]) % 2:
         raise Failure(UNREADABLE, f"{path} has the shape {list(slopes.shape)}; slopes have [frames, 2, cells] or [frames, 2 cells].")
+    if commands.ndim == 3 and commands.shape[1] == 1:
+        commands = commands[:, 0]
     if commands.ndim != 2 or len(commands) != len(slopes):
         raise Failure(UNREADABLE, f"The commands have the shape {list(commands.shape)}; they have [frames, commands] with the {len(slopes)}"
                                   f" frames of {path}.")

@@ -98,7 +98,8 @@ def measure(np, loop, delay, margin):
         common = together.best
     used = np.array([used_of(around(np, scales, row, ALONE + sure, chance), common) if ok else common for row, ok in zip(found, known)])
     if (used == 1).all():
-        return used, None if together.best > FAR else f"{told_of(together)} As 1 is possible, the gains are chosen for 1: {REMEDY}", False
+        is_told = together.best < FAR and together.high < margin
+        return used, f"{told_of(together)} As 1 is possible, the gains are chosen for 1: {REMEDY}" if is_told else None, False
     slack += MISFIT * max(every.min() - chance, 0)
     others = [likelihoods(np, u[:, known], a[known], b[known], other, np.ones(1)).mean() for other in range(1, int(delay) + doubts.FURTHER + 1)]
     if min(others) < every.min() - slack:
@@ -112,7 +113,7 @@ def measure(np, loop, delay, margin):
 def find(np, loop, delay, margin):
     """Returns: the scale to use of each mode, and the first doubt that the loop is another one; None without. The delay is judged for a scale of 1,
     and only where the scale is not well known."""
-    doubt = doubts.of_controller(np, loop.u, loop.q, loop.a, loop.b) or doubts.of_effect(np, loop.u, loop.q, loop.b)
+    doubt = doubts.of_controller(np, loop.u, loop.q, loop.a, loop.b) or doubts.of_repeats(np, loop.u) or doubts.of_effect(np, loop.u, loop.q, loop.b)
     if doubt:
         return np.ones(len(loop.b)), doubt
     used, told, is_known = measure(np, loop, delay, margin)
