@@ -194,7 +194,8 @@ class Job:
         """Into the report and to standard error, once. Files are named as they will be."""
         sentence = sentence.replace(self.folder, self.target) if self.folder else sentence
         if sentence not in self.report.warnings:
-            say(f"gst-imaging {self.command}: {self.name}: {sentence}")
+            name = "" if os.path.basename(sentence.split(" ")[0]) == self.name else f"{self.name}: "
+            say(f"gst-imaging {self.command}: {name}{sentence}")
             self.report.warning(sentence)
 
     def key(self):

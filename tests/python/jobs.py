@@ -3,8 +3,11 @@
 import contextlib
 import errno
 import html.parser
+import io
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -483,6 +486,26 @@ class Reports(unittest.TestCase):
         for low, high, texts in ((50.267, 50.274, ["50.268", "50.270", "50.272", "50.274"]), (0, 300, ["0", "100", "200", "300"]),
                                  (-1, 1, ["-1", "-0.5", "0", "0.5", "1"])):
             self.assertEqual(plots.tick_texts(plots.ticks(low, high, 5)), texts)
+
+    def test_a_logarithmic_axis_has_two_ticks_at_least(self):
+        for low, high, texts in ((0.01, 100, ["0.01", "0.1", "1", "10", "100"]), (3, 60, ["5", "10", "20", "50"]), (0.8, 4, ["1", "2"]),
+                                 (1.1, 1.9, ["1.2", "1.4", "1.6", "1.8"])):
+            self.assertEqual(plots.log_texts(plots.log_ticks(math.log10(low), math.log10(high))), texts)
+
+    def test_a_legend_covers_no_points(self):
+        points = [(i, j) for i in range(20) for j in range(20)]
+        for names in ("used", "left out"), ("used",):
+            drawn = plots.scatter(("mode", ""), ("strength", ""), {name: tuple(zip(*points)) for name in names})
+            highest = min(float(y) for x, y in re.findall('<circle cx="([0-9.]+)" cy="([0-9.]+)"', drawn) if float(x) < 150)
+            self.assertGreater(highest - 2.2, max(float(y) for y in re.findall(r'<text x="95" y="([0-9.]+)"', drawn)))
+        self.assertIn('cy="20.', plots.scatter(("x", ""), ("y", ""), {"": tuple(zip(*points))}))  # no legend, no space
+
+    def test_a_warning_names_its_file_once(self):
+        made = job.Job("trial", "out", "x/d.npy", types.SimpleNamespace(overwrite=False, argv=[], given={}))
+        for sentence, expected in (("x/d.npy has a row.", "x/d.npy has a row."), ("A row.", "d.npy: A row.")):
+            with contextlib.redirect_stderr(io.StringIO()) as printed:
+                made.warn(sentence)
+            self.assertEqual(printed.getvalue().strip(), f"gst-imaging trial: {expected}")
 
     def test_scale_bars_are_round_and_true(self):
         for span, length in ((100, 20), (64, 10), (1, 0.2), (3000, 500), (0.07, 0.02)):

@@ -508,6 +508,19 @@ class Ao(Folder):
         matrix[:, [2, 11]] = 0
         self.assertIn("No slope sees commands 2, 5, 11 (counted from 0)", self.invert(self.save("d.npy", matrix))[1])
 
+    def test_the_noise_beside_a_matrix_shows_dead_actuators(self):
+        matrix, noise = self.rng.normal(size=(2 * N, 12)), np.full((2 * N, 12), 0.1)
+        matrix[:, [3, 7]] = self.rng.normal(size=(2 * N, 2)) / 10
+        matrix[5], noise[5] = 0, np.inf  # a dark cell
+        path = self.save("d.npy", matrix)
+        self.assertNotIn("not above the noise", self.invert(path)[1])
+        beside = self.save("d-noise.npy", noise)
+        self.assertRegex(self.invert(path)[1], r"The signal of commands 3, 7 \(counted from 0\) is not above the noise in .*d-noise.npy: [01]\.[0-9]+ times, and 10")
+        os.rename(beside, f"{self.folder}/other.npy")
+        self.assertIn("The signal of commands 3, 7", self.invert(path, "--matrix-noise", f"{self.folder}/other.npy")[1])
+        noise = self.save("d-noise.npy", noise[:4])
+        self.assertIn("has the shape [4, 12]; the noise of", self.invert(path, status=3)[1])
+
     def test_weak_modes_are_left_out_or_weakened(self):
         u, v = (np.linalg.qr(self.rng.normal(size=shape))[0] for shape in ((2 * N, 6), (6, 6)))
         strengths = np.array([1, 0.5, 0.2, 0.1, 0.005, 1e-6])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Interaction matrices [2 cells, commands] and control matrices: which axis has the slopes, and in which order. Cubes of cacao."""
+import os
+
 from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 from . import images, telemetry
@@ -7,6 +9,7 @@ from . import images, telemetry
 ORDERS = ("interleaved", "x-then-y")
 KINDS = ("interaction", "matrix")  # of images, by the axis of slopes
 FIELDS = ("x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags")  # of centroids
+ABOVE = 2  # times the noise that a command is seen at least
 SHOWN = 10  # commands that are named
 
 
@@ -109,19 +112,46 @@ def warn_of(np, path, values, is_named, warn):
              f" interaction matrix has [2 cells, commands], which would be {[n_commands, n_slopes]}.")
     unseen = np.flatnonzero(~values.any(0))
     if unseen.size:
-        named = ", ".join(map(str, unseen[:SHOWN])) + (f" and {unseen.size - SHOWN} more" if unseen.size > SHOWN else "")
-        warn(f"No slope sees command{'s' * (unseen.size > 1)} {named} (counted from 0): a column of 0 in {path}. Check whether it moved"
+        warn(f"No slope sees command{'s' * (unseen.size > 1)} {listed(unseen)} (counted from 0): a column of 0 in {path}. Check whether it moved"
              " while the matrix was measured.")
 
 
-def arrange(np, path, values, order, made):
-    """order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
+def noise_beside(path):
+    """Returns: where the action calibrate of shreconstruct writes the standard errors of the matrix: d-noise.npy of d.npy"""
+    root, extension = os.path.splitext(path)
+    return f"{root}-noise{extension}"
+
+
+def listed(numbers):
+    return ", ".join(map(str, numbers[:SHOWN])) + (f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else "")
+
+
+def warn_of_noise(np, path, values, noise, warn):
+    """values, noise: [slopes, commands]; the noise is infinite where nothing was measured. A dead actuator has noise alone."""
+    measured = np.isfinite(noise) & (noise > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt(((values / noise) ** 2).sum(0, where=measured) / measured.sum(0))
+    weak = np.flatnonzero(ratio < ABOVE)
+    if weak.size:
+        one = weak.size == 1
+        warn(f"The signal of command{'s'[one:]} {listed(weak)} (counted from 0) is not above the noise in {path}: {ratio[weak[0]]:.2g} times, and"
+             f" {np.nanmedian(ratio):.2g} times in the median. Check whether {'it moves' if one else 'they move'}. Name dead actuators in dead-actuators of"
+             " shreconstruct, or poke further.")
+
+
+def arrange(np, path, values, noise, order, made):
+    """noise: the path of the standard errors and their array, or None. order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
     check_kind(np, path, values)
     shape = values.shape
     values, name, is_transposed = turn(path, values, 0, made.warn)
+    if noise and noise[1].shape != shape:
+        raise Failure(UNREADABLE, f"{noise[0]} has the shape {list(noise[1].shape)}; the noise of {path} has {list(shape)}. Move it away, or name another"
+                                  " file with --matrix-noise.")
     check_shape(np, path, values)
     order = check_order(path, name, shape, order)
     made.setting("slope-order", order, "x-then-y")  # of the file beside the matrix, which is no input
     made.setting("transposed", is_transposed, False)
     warn_of(np, path, values, has_slopes(name), made.warn)
+    if noise and len(shape) == 2:
+        warn_of_noise(np, noise[0], values, noise[1].T if is_transposed else noise[1], made.warn)
     return telemetry.in_order(np, values, 0, order == "interleaved").reshape(values.shape).astype(np.float64)

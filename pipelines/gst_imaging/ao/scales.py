@@ -13,7 +13,7 @@ WINDOW = 256  # frames
 LOWEST = 8  # of the frequencies of a window that count; below them the motion has any shape
 PEAK, BESIDE = 4, 6  # times the median of so many frequencies on both sides
 SCALES = (0.1, 8, 89)  # range and number of those that are tried
-CORNERS, POWERS, NOISES = (0, 0.03, 0.1, 0.3), (1, 2, 3, 4, 5.5), (1e-5, 1e3, 33)  # c and p; range and number of A / N at half the frame rate
+CORNERS, POWERS, NOISES = (0, 0.03, 0.1, 0.3), (1, 2, 3, 4, 5.5), (1e-5, 1e3, 21)  # c and p; range and number of A / N at half the frame rate
 SURE, CROWD, ALONE = 16, 0.001, 0.003  # of the likelihood: 4 sigma; what real spectra differ from the model in all modes, and in one
 OTHER = 0.02  # the same, of a scale that is not that of a mode
 MISFIT = 0.25  # times what the best model leaves
@@ -53,7 +53,8 @@ def likelihoods(np, u, a, b, delay, scales):
     f = np.arange(LOWEST, LOWEST + len(power)) / WINDOW
     z = np.exp(-2j * np.pi * f)
     wait = z ** int(delay) * (1 - (delay - int(delay)) * (1 - z))
-    motions, terms = weights(np, f), z[:, None] ** np.arange(a.shape[1])
+    motions = weights(np, f)
+    logs, terms = np.log(motions), z[:, None] ** np.arange(a.shape[1])
     most = gains.stability(np, a, b, delay)
     found = np.full((u.shape[1], len(scales)), np.nan)
     for mode in np.flatnonzero((power > 0).all(0)):
@@ -62,7 +63,7 @@ def likelihoods(np, u, a, b, delay, scales):
         used = without_peaks(np, power[:, mode]) & np.isfinite(loop)
         shaped = np.abs(1 + scales[:, None] * loop[used]) ** -2
         means = power[used, mode] / shaped @ motions[:, used].T / used.sum()
-        both = np.log(means) + np.log(shaped).mean(1)[:, None] - np.log(motions[:, used]).mean(1)
+        both = np.log(means) + np.log(shaped).mean(1)[:, None] - logs[:, used].mean(1)
         found[mode] = np.where(scales < most[mode], both.min(1) - np.log(power[used, mode]).mean(), np.inf)
     return found
 

@@ -41,7 +41,7 @@ EXAMPLES = [
 
 OPTIONS = {  # of each
     "calibrate": calibratecommand.OPTIONS,
-    "invert": ("keep", "condition", "alpha", "noise", "covariance", "modes", "modal", "slope-order"),
+    "invert": ("keep", "condition", "alpha", "noise", "covariance", "modes", "modal", "slope-order", "matrix-noise"),
     "basis": ("condition", "kind", "modes", "order"),
     "record": ("frames", "no-pixels", "mode", "name", "delay"),
     "gains": ("delay", *gainscommand.OPTIONS),
@@ -73,6 +73,9 @@ def add_arguments(parser):
     parser.add_argument("--modal", action="store_true", help="write the product of slopes and modes, and the modes, as two files")
     parser.add_argument("--slope-order", choices=["auto", "x-then-y", "interleaved"],
                         help="of invert: rows of the interaction matrix (default auto: as the file names its axis, else x-then-y)")
+    parser.add_argument("--matrix-noise", metavar="FILE",
+                        help="of invert: standard errors of the interaction matrix, of the same shape, which show dead actuators (default: the file"
+                             " that calibrate writes beside it, such as interaction-noise.npy)")
     parser.add_argument("--frames", type=int, metavar="N", help="of record: frames after which it ends (default: the end of the pipeline)")
     parser.add_argument("--no-pixels", action="store_true", help="of record: leave out the frames themselves")
     parser.add_argument("--mode", choices=["SCAO", "SLAO", "GLAO", "MOAO", "LTAO", "MCAO"], help="of record: kind of system (default SCAO)")
@@ -198,12 +201,22 @@ def show(np, made, strengths, used, control):
                 "How strongly each mode of the mirror moves the spots. Modes far below the others are not seen by the sensor.")
 
 
+def read_noise(path, given):
+    """given: that of --matrix-noise. Returns: the path and the standard errors of an interaction matrix, which may be infinite; None without"""
+    beside = interaction.noise_beside(path)
+    found = given or (beside if os.path.exists(beside) else None)
+    return (found, library.Arrays().read(found)) if found else None
+
+
 def invert(np, options, made):
-    matrix = interaction.arrange(np, options.input, read_array(np, options.input, "interaction"), options.slope_order, made)
+    noise = read_noise(options.input, options.matrix_noise)
+    matrix = interaction.arrange(np, options.input, read_array(np, options.input, "interaction"), noise, options.slope_order, made)
     basis_modes = read_modes(np, options.modes, matrix.shape[1]) if options.modes else None
     seen = matrix if basis_modes is None else matrix @ basis_modes
     check(options, min(seen.shape))
     made.input(options.input, "interaction matrix")
+    if noise:
+        made.input(noise[0], "noise of the matrix")
     if options.modes:
         made.input(options.modes, "modes")
     if options.covariance:

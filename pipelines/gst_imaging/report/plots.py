@@ -27,9 +27,19 @@ def ticks(low, high, n=6):
 
 
 def log_ticks(low, high):
+    """Powers of ten, as exponents; of a range with less than two of them also 2 and 5 times these, or round numbers."""
     first, last = math.floor(low), math.ceil(high)
     step = max(1, (last - first) // 5)
-    return [p for p in range(first, last + 1, step) if low - 1e-9 <= p <= high + 1e-9]
+    found = [p for p in range(first, last + 1, step) if low - 1e-9 <= p <= high + 1e-9]
+    if len(found) < 2:
+        found = [p + math.log10(m) for p in range(first, last + 1) for m in (1, 2, 5) if low <= p + math.log10(m) <= high]
+    return found if len(found) >= 2 else [math.log10(value) for value in ticks(10 ** low, 10 ** high)]
+
+
+def log_texts(exponents):
+    if all(isinstance(p, int) for p in exponents):
+        return [power_of_ten(p) for p in exponents]
+    return tick_texts([float(f"{10 ** p:.9g}") for p in exponents])
 
 
 def power_of_ten(p):
@@ -81,10 +91,20 @@ class Axes:
         return (LEFT + (WIDTH - LEFT - RIGHT) * (px - x0) / (x1 - x0),
                 HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (py - y0) / (y1 - y0))
 
+    def make_space(self, points, names):
+        """Raises the upper end where the legend would cover points."""
+        names = [name for name in names if name]
+        below = TOP + 12 + 14 * len(names)
+        beside = LEFT + 40 + 6 * max(map(len, names), default=0)
+        if names and any(x < beside and y < below for x, y in (self.place(*point) for point in points)):
+            low, high = self.y_range
+            height = HEIGHT - TOP - BOTTOM
+            self.y_range = low, low + (high - low) * height / (height - below + TOP)
+
     def frame(self):
         parts = []
         values = (log_ticks if self.log_y else ticks)(*self.y_range)
-        for value, text in zip(values, map(power_of_ten, values) if self.log_y else tick_texts(values)):
+        for value, text in zip(values, (log_texts if self.log_y else tick_texts)(values)):
             _x, y = self.place(self.x_range[0], value)
             parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="var(--line)"/>'
                          f'<text x="{LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
@@ -157,6 +177,7 @@ def dots(axes, points, i):
 def scatter(x, y, series, log_y=False):
     """series: {name: (xs, ys)}; of many points every n-th."""
     series, axes = prepare(x, y, series, log_y)
+    axes.make_space([point for points in series.values() for point in points], series)
     drawn = "".join(dots(axes, points[::math.ceil(len(points) / MOST) or 1], i) for i, points in enumerate(series.values()))
     return axes.svg(drawn, series)
 
