@@ -742,17 +742,15 @@ fill_output (GstShReconstruct *self, Frame *f)
 /* The controller learns what the mirrors were not sent, after they have the
  * frame. */
 static void
-unwind (
-    GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
+unwind (GstShReconstruct *self, const Frame *f)
 {
-  g_autofree gdouble *change = NULL;
+  g_autofree gfloat *change = NULL;
 
   if (f->limited < 0 || !f->is_closed || f->is_held || f->report.is_dark ||
       self->has_overflowed)
     return;
-  change = g_new (gdouble, self->n_modes);
-  if (gst_sh_reconstruct_outputs_find_windup (
-          self->outputs, gst_imaging_setting_file_data (s->modes), change))
+  change = g_new (gfloat, self->n_modes);
+  if (gst_sh_reconstruct_outputs_find_windup (self->outputs, change))
     imk_shreconstruct_add (self->kernel, change);
 }
 
@@ -800,7 +798,7 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
         flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
                   &f->slopes, self->n_cells, f->in, f->number, self->fps_n,
                   self->fps_d));
-  unwind (self, f, s);
+  unwind (self, f);
   return flow;
 }
 

@@ -19,8 +19,9 @@ struct _GstShReconstructOutputs {
   GstImagingSrcPads *results, *pads;
 
   /* of the streaming thread */
-  guint n_commands, n_outputs;
+  guint n_commands, n_modes, n_outputs;
   gint *map;
+  gfloat *modes; /* (nullable): M [n_commands][n_modes] */
   GstShReconstructMirror mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
   gboolean is_clipped[GST_SH_RECONSTRUCT_N_MIRRORS]; /* T c0 of it */
   gboolean is_silent[GST_SH_RECONSTRUCT_N_MIRRORS];  /* and was warned of */
@@ -65,6 +66,7 @@ static void
 clear_plan (GstShReconstructOutputs *self)
 {
   g_clear_pointer (&self->map, g_free);
+  g_clear_pointer (&self->modes, g_free);
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
     gst_sh_reconstruct_mirror_clear (&self->mirrors[i]);
     self->is_clipped[i] = self->is_silent[i] = FALSE;
@@ -208,7 +210,12 @@ gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan)
 {
   self->n_commands = plan->config.n_commands;
+  self->n_modes = plan->config.n_modes;
   self->n_outputs = plan->n_outputs;
+  if (plan->matrix) {
+    g_free (self->modes);
+    self->modes = g_steal_pointer (&plan->modes);
+  }
   g_free (self->map);
   self->map = g_steal_pointer (&plan->map);
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
@@ -337,8 +344,8 @@ gst_sh_reconstruct_outputs_push_mirrors (GstShReconstructOutputs *self,
 }
 
 gboolean
-gst_sh_reconstruct_outputs_find_windup (GstShReconstructOutputs *self,
-    const GstShCentroidArray *modes, gdouble *change)
+gst_sh_reconstruct_outputs_find_windup (
+    GstShReconstructOutputs *self, gfloat *change)
 {
   const GstShReconstructMirror *used[GST_SH_RECONSTRUCT_N_MIRRORS];
   guint n = 0;
@@ -350,5 +357,6 @@ gst_sh_reconstruct_outputs_find_windup (GstShReconstructOutputs *self,
         gst_imaging_src_pads_has (self->pads, MIRROR_0 + i))
       used[n++] = mirror;
   }
-  return n > 0 && gst_sh_reconstruct_windup_find (used, n, modes, change);
+  return n > 0 && gst_sh_reconstruct_windup_find (
+                      used, n, self->modes, self->n_modes, change);
 }

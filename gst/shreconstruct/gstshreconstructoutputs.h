@@ -4,7 +4,6 @@
 
 #include "gstimagingresultspad.h"
 #include "gstshreconstructsettings.h"
-#include "shcentroid/gstshcentroidfiles.h"
 
 G_BEGIN_DECLS
 
@@ -35,7 +34,7 @@ void gst_sh_reconstruct_outputs_event (
 ImkStatus gst_sh_reconstruct_outputs_check (GstShReconstructOutputs *self,
     const GstShReconstructPlan *plan, ImkError *error);
 
-/* Takes map and mirrors out of @plan. */
+/* Takes map, mirrors and, with matrices, modes out of @plan. */
 void gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan);
 
@@ -60,11 +59,10 @@ GstFlowReturn gst_sh_reconstruct_outputs_push_mirrors (
 
 /* After push_mirrors () with a limited mirror: what limits of the mirrors have
  * added to the commands, as a change of coefficients.
- * @modes: (nullable): M
  * @change: (out): [n_modes]
  * Returns: whether it is there, and finite */
-gboolean gst_sh_reconstruct_outputs_find_windup (GstShReconstructOutputs *self,
-    const GstShCentroidArray *modes, gdouble *change);
+gboolean gst_sh_reconstruct_outputs_find_windup (
+    GstShReconstructOutputs *self, gfloat *change);
 
 /* Returns: (transfer full) (nullable) */
 GstImagingResultsPad *gst_sh_reconstruct_outputs_get_results (

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "gstshreconstructmirror.h"
-#include "shcentroid/gstshcentroidfiles.h"
 
 G_BEGIN_DECLS
 
@@ -13,10 +12,10 @@ G_BEGIN_DECLS
  * @change: (out): [n_modes]: x of the least squares |T M x - (sent - wanted)|^2
  *   over all mirrors
  *
- * Takes up to 16 products with T and M, two where each mode moves one mirror.
+ * A few steps toward it: up to 6 products with T and M.
  * Returns: whether @change is finite */
 gboolean gst_sh_reconstruct_windup_find (
-    const GstShReconstructMirror *const *mirrors, guint n,
-    const GstShCentroidArray *modes, gdouble *change);
+    const GstShReconstructMirror *const *mirrors, guint n, const gfloat *modes,
+    guint n_modes, gfloat *change);
 
 G_END_DECLS

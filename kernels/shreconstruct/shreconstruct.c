@@ -918,7 +918,7 @@ imk_shreconstruct_coefficients (const ImkShreconstruct *self)
 }
 
 void
-imk_shreconstruct_add (ImkShreconstruct *self, const double *change)
+imk_shreconstruct_add (ImkShreconstruct *self, const float *change)
 {
   double *q = self->q + (size_t) self->frame.first * self->config.n_modes;
 

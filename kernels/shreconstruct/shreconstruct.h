@@ -266,7 +266,7 @@ IMK_API const double *imk_shreconstruct_coefficients (
  * mirrors were not sent because of limits of their own.
  * @change: [n_modes] */
 IMK_API void imk_shreconstruct_add (
-    ImkShreconstruct *self, const double *change);
+    ImkShreconstruct *self, const float *change);
 
 /* @coefficients: (out): q of the last frame, rounded to float32: n_modes
  *

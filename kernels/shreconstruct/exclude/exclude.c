@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* K = I - D_S R_S, which is symmetric, as R = P D^T, and the Cholesky factor U,
- * K + w I = U^T U, which follows the cells of S one by one. Rows 2 i and 2 i +
- * 1 are dx and dy of the cell that is out as number i. Numbers of K are made of
- * D and R each time, and rows of U come and go by substitution and rotations
- * (Golub and Van Loan, Matrix Computations, section 6.5), so rounding does not
- * add up; an inverse that follows by itself drifts away. */
+/* K = I - D_S R_S, which is symmetric, as R without its gain is P D^T, and the
+ * Cholesky factor U, K + w I = U^T U, which follows the cells of S one by one.
+ * Rows 2 i and 2 i + 1 are dx and dy of the cell that is out as number i.
+ * Numbers of K are made of D and R each time, and rows of U come and go by
+ * substitution and rotations (Golub and Van Loan, Matrix Computations,
+ * section 6.5), so rounding does not add up; an inverse that follows by itself
+ * drifts away. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
