@@ -123,7 +123,9 @@ def find(np, loop, delay, margin):
 
 
 def told_of(scale):
-    return f"The sensor sees commands {scale.best:.2g} times as large as they are ({scale.low:.2g} to {scale.high:.2g} is possible): R D is not 1."
+    is_possible = scale.low <= 1 <= scale.high
+    return (f"The sensor sees commands {scale.best:.2g} times as large as they are ({scale.low:.2g} to {scale.high:.2g} is possible): R D"
+            f" {'may not be' if is_possible else 'is not'} 1.")
 
 
 def sentence_of(np, together, common, used):
