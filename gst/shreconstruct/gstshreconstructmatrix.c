@@ -46,6 +46,15 @@ order_of (const gchar *name)
                                    : GST_SH_RECONSTRUCT_ORDER_AUTO;
 }
 
+static GstShReconstructRows
+rows_of (const gchar *name)
+{
+  if (strstr (name, "mode"))
+    return GST_SH_RECONSTRUCT_ROWS_MODES;
+  return strstr (name, "command") ? GST_SH_RECONSTRUCT_ROWS_COMMANDS
+                                  : GST_SH_RECONSTRUCT_ROWS_UNNAMED;
+}
+
 static gboolean
 has_slopes (const gchar *name)
 {
@@ -118,6 +127,7 @@ orient (GstShReconstructMatrix *self, const gchar *location, gint part,
   const gboolean along_row = has_slopes_along_row (row, column, is_cube, axis);
 
   self->order = order_of (along_row ? row : column);
+  self->rows = rows_of (along_row ? column : row);
   self->is_guess &= along_row && self->order == GST_SH_RECONSTRUCT_ORDER_AUTO;
   if (self->is_guess)
     self->order = GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
@@ -182,6 +192,7 @@ gst_sh_reconstruct_matrix_load (
   }
   self = g_new (GstShReconstructMatrix, 1);
   self->order = GST_SH_RECONSTRUCT_ORDER_AUTO;
+  self->rows = GST_SH_RECONSTRUCT_ROWS_UNNAMED;
   self->is_guess =
       array->n_dims == 3 && array->dims[2] == 2 && array->dims[1] != 2;
   self->array = array;

@@ -7,8 +7,15 @@
 
 G_BEGIN_DECLS
 
+typedef enum {
+  GST_SH_RECONSTRUCT_ROWS_UNNAMED,
+  GST_SH_RECONSTRUCT_ROWS_COMMANDS,
+  GST_SH_RECONSTRUCT_ROWS_MODES,
+} GstShReconstructRows;
+
 typedef struct {
   GstShCentroidArray *array;
+  GstShReconstructRows rows;   /* as the file names the axis without slopes */
   GstShReconstructOrder order; /* AUTO: the file does not tell */
   gboolean is_guess;           /* @order is that of the shape, not of a name */
 } GstShReconstructMatrix;

@@ -183,15 +183,37 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
   return IMK_OK;
 }
 
+/* Coefficients of modes are no commands. */
+static ImkStatus
+check_rows (const GstShReconstructSettings *s, ImkError *error)
+{
+  const GstShReconstructMatrix *matrix = s->matrix->data;
+
+  if (matrix->rows == GST_SH_RECONSTRUCT_ROWS_MODES && !s->modes)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "matrix-location \"%s\" names its rows \"mode\": set modes-location to "
+        "the commands of each mode, such as modes.npy beside it, or make the "
+        "matrix without --modal.",
+        s->matrix->location);
+  if (matrix->rows == GST_SH_RECONSTRUCT_ROWS_COMMANDS && s->modes)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "matrix-location \"%s\" names its rows \"command\", and modes-location "
+        "needs a row for each mode: leave modes-location empty, or make the "
+        "matrix with `gst-imaging ao invert --modal`.",
+        s->matrix->location);
+  return IMK_OK;
+}
+
 static ImkStatus
 plan_modes (const GstShReconstructSettings *s, gboolean with_matrices,
     GstShReconstructPlan *p, ImkError *error)
 {
   const GstShCentroidArray *a;
   g_autofree gchar *expected = NULL;
+  ImkStatus status = p->is_idle ? IMK_OK : check_rows (s, error);
 
-  if (!s->modes || p->is_idle)
-    return IMK_OK;
+  if (!s->modes || p->is_idle || status != IMK_OK)
+    return status;
   a = s->modes->data;
   if (a->n_dims == 2 && a->dims[1] == p->config.n_modes &&
       a->dims[0] >= a->dims[1] &&

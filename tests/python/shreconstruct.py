@@ -254,6 +254,21 @@ class Loop(Folder):
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={turned} slope-order=x-then-y") as stream:
                 stream.commands(frame)
 
+    def test_a_row_of_the_matrix_is_what_its_file_says(self):
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        modes = f"modes-location={self.save('modes.npy', np.eye(12, dtype=np.float32))}"
+        turned = self.save("turned.npy", np.ascontiguousarray(self.control.T))
+        name_axes(turned, [2 * N, 12], "mode", "slopes x-then-y")
+        for name, matrix in (("mode", self.matrix), ("command", self.matrix), ("mode", turned)):
+            if matrix == self.matrix:
+                name_axes(matrix, [12, 2 * N], "slopes x-then-y", name)
+            good, bad = (modes, "") if name == "mode" else ("", modes)
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={matrix} {good}") as stream:
+                stream.commands(frame)
+            with self.assertRaisesRegex(AssertionError, f'names its rows "{name}"'):
+                with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={matrix} {bad}") as stream:
+                    stream.commands(frame)
+
     def test_a_matrix_whose_axes_are_named_the_other_way_round_is_transposed(self):
         frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
         frame[:PITCH, :PITCH] = 0
@@ -613,7 +628,8 @@ class Ao(Folder):
         self.assertGreater(variances[1], 10 * variances[2])
         np.testing.assert_allclose((modes ** 2).mean(0), 1, atol=1e-5)
         with open(f"{self.folder}/basis/control.npy.json", encoding="utf-8") as file:
-            self.assertEqual(json.load(file)["quantity"]["axes"][0]["name"], "slopes x-then-y")
+            names = [axis["name"] for axis in json.load(file)["quantity"]["axes"]]
+        self.assertEqual(names, ["slopes x-then-y", "coefficient"])  # which is the output without modes-location
 
     def test_slopes_of_modes_are_means_over_a_lenslet(self):
         _values, slopes = bases.zernikes(np, np.ones((4, 6), bool), 7, "noll")

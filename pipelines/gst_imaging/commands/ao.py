@@ -280,7 +280,7 @@ def basis(np, options, made):
     if made.is_complete():
         return made.result
     control, values, slopes, variances = make_basis(np, options, grid)
-    save(np, made, "control.npy", control, [SLOPES, "point" if values is None else "mode"])
+    save(np, made, "control.npy", control, [SLOPES, "point" if values is None else "coefficient"])
     if values is not None:
         save(np, made, "modes.npy", values)
         save(np, made, "interaction.npy", slopes, ["mode", SLOPES])
