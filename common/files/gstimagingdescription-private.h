@@ -21,9 +21,11 @@ typedef struct {
   guint64 first; /* number of the first file, where they are numbered */
   gchar *flags;  /* (nullable): name of the file with flags */
   gchar *note;   /* (nullable): a sentence about frames it does not tell of */
+  gchar *fault;  /* (nullable): a sentence: why it cannot be used */
 } GstImagingSidecar;
 
-/* Sets what it tells of the frames of @array, or returns FALSE.
+/* Sets what it tells of the frames of @array, or returns FALSE: with
+ * @sidecar->fault set where it should tell.
  * @series: empty; gets a #GstImagingSeries for each member that changes */
 gboolean gst_imaging_sidecar_read (const gchar *path,
     const GstImagingNdArray *array, GstStructure *quantity, GPtrArray *series,

@@ -413,7 +413,15 @@ gst_imaging_description_follow (
 const gchar *
 gst_imaging_description_get_note (const GstImagingDescription *self)
 {
+  if (self->told.fault)
+    return self->told.fault;
   return self->note ? self->note : self->told.note;
+}
+
+const gchar *
+gst_imaging_description_get_fault (const GstImagingDescription *self)
+{
+  return self->told.fault;
 }
 
 const gchar *
@@ -484,5 +492,6 @@ gst_imaging_description_free (GstImagingDescription *self)
   g_free (self->note);
   g_free (self->told.flags);
   g_free (self->told.note);
+  g_free (self->told.fault);
   g_free (self);
 }

@@ -39,11 +39,19 @@ GST_IMAGING_API
 GstStructure *gst_imaging_description_at (
     const GstImagingDescription *self, guint64 frame);
 
-/* Which numbers are damaged, so that their quantity or axis is not used, or of
- * which frames the .json does not tell as its recording was not completed.
+/* That of gst_imaging_description_get_fault (); else which numbers are damaged,
+ * so that their quantity or axis is not used, or of which frames the .json does
+ * not tell as its recording was not completed.
  * Returns: (transfer none) (nullable): a sentence for the user */
 GST_IMAGING_API
 const gchar *gst_imaging_description_get_note (
+    const GstImagingDescription *self);
+
+/* Whether the .json beside the file is cut, empty or about another array: what
+ * depends on its axes has to be refused.
+ * Returns: (transfer none) (nullable): a sentence for the user */
+GST_IMAGING_API
+const gchar *gst_imaging_description_get_fault (
     const GstImagingDescription *self);
 
 /* Returns: (transfer none) (nullable): name of the file beside it that has the

@@ -34,20 +34,40 @@ is_shallow (const gchar *text)
   return depth <= MAX_DEPTH;
 }
 
-/* Returns: (transfer full) (nullable): an object */
+static gboolean
+has_parser (void)
+{
+  g_autoptr (GVariant) nothing = gst_imaging_formats_parse_json ("{}");
+
+  return nothing != NULL;
+}
+
+/* Returns: (transfer full): a sentence; @what: of the file at @path */
+static gchar *
+say_fault (const gchar *path, const gchar *what)
+{
+  g_autofree gchar *name = gst_imaging_file_name (path);
+
+  return g_strdup_printf (
+      "\"%s\" %s. Write it again with its file, or remove it.", name, what);
+}
+
+/* Returns: (transfer full) (nullable): an object; NULL without @fault for one
+ * of somebody else */
 static GVariant *
-load (const gchar *path)
+load (const gchar *path, gchar **fault)
 {
   gsize size = 0;
   g_autofree gchar *text =
       gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_SIDECAR, &size, NULL);
   g_autoptr (GVariant) told = NULL;
 
-  if (!text || !strstr (text, SCHEMA) || !g_utf8_validate (text, -1, NULL) ||
-      !is_shallow (text))
-    return NULL;
-  told = gst_imaging_formats_parse_json (text);
-  return told && g_variant_is_of_type (told, G_VARIANT_TYPE_VARDICT)
+  if (text && g_utf8_validate (text, -1, NULL) && is_shallow (text))
+    told = gst_imaging_formats_parse_json (text);
+  if (!told && has_parser ())
+    *fault = say_fault (path, "is cut, empty or no JSON");
+  return told && strstr (text, SCHEMA) &&
+                 g_variant_is_of_type (told, G_VARIANT_TYPE_VARDICT)
              ? g_steal_pointer (&told)
              : NULL;
 }
@@ -288,7 +308,7 @@ gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
   static const gchar *const keys[] = {"name", "unit"};
   static const gchar *const optics[] = {
       "refractive-index", "wavelength-first", "wavelength-last"};
-  g_autoptr (GVariant) told = load (path);
+  g_autoptr (GVariant) told = load (path, &sidecar->fault);
   g_autoptr (GVariant) of = NULL, start = NULL, frames = NULL, flags = NULL,
                        complete = NULL;
   gboolean is_complete;
@@ -302,13 +322,19 @@ gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
   start = get (told, "first", "x");
   frames = get (told, "frames", "x");
   flags = get (told, "flags", "s");
-  if (!complete || !of || !start || !frames)
+  if (!of) /* a recording of samples that stand for nothing */
     return FALSE;
-  is_complete = g_variant_get_boolean (complete);
-  n_frames = g_variant_get_int64 (frames);
-  if (n_frames < 1 || n_frames > MAX_FRAMES ||
-      !is_about (told, array, n_frames, is_complete))
+  is_complete = complete && g_variant_get_boolean (complete);
+  n_frames = frames ? g_variant_get_int64 (frames) : 0;
+  if (!complete || !start || n_frames < 1 || n_frames > MAX_FRAMES ||
+      !is_about (told, array, n_frames, is_complete)) {
+    g_autofree gchar *kind = gst_imaging_nd_array_describe (array);
+    g_autofree gchar *what = g_strdup_printf (
+        "tells of another type or shape than the %s of its file", kind);
+
+    sidecar->fault = say_fault (path, what);
     return FALSE;
+  }
   sidecar->first = (guint64) MAX (g_variant_get_int64 (start), 0);
   read_texts (of, keys, keys, quantity);
   read_numbers (of, "scale", "scale", (guint64) n_frames, quantity, series);

@@ -7,23 +7,29 @@
 #include "gstimagingdescription.h"
 #include "gstshreconstructfile.h"
 
-/* Returns: (transfer full) (nullable): what the file tells of its axes */
-static GstStructure *
-read_told (const gchar *location, gint part)
+/* @told: (out) (transfer full) (nullable): what the file tells of its axes
+ * Returns: FALSE with @error set, where the file beside it cannot be used */
+static gboolean
+read_told (const gchar *property, const gchar *location, gint part,
+    GstStructure **told, ImkError *error)
 {
-  GstImagingArrayReader *reader =
+  g_autoptr (GstImagingArrayReader) reader =
       gst_imaging_array_reader_new_part (location, G_MAXUINT64, part, NULL);
-  GstImagingDescription *description;
-  GstStructure *told;
+  g_autoptr (GstImagingDescription) description = NULL;
+  const gchar *fault;
 
+  *told = NULL;
   if (!reader)
-    return NULL;
+    return TRUE;
   description = gst_imaging_description_new (
       gst_imaging_array_reader_get_array (reader), location);
-  told = gst_imaging_description_at (description, 0);
-  gst_imaging_description_free (description);
-  gst_imaging_array_reader_free (reader);
-  return told;
+  fault = gst_imaging_description_get_fault (description);
+  if (fault)
+    imk_error_set (error, IMK_ERROR_FILE,
+        "%s: the order of slopes is not known: %s", property, fault);
+  else
+    *told = gst_imaging_description_at (description, 0);
+  return !fault;
 }
 
 /* Returns: (transfer full): in lower case, as FITS has capitals; "" without */
@@ -116,10 +122,9 @@ has_slopes_along_row (
 
 /* Slopes become those of @axis. */
 static void
-orient (GstShReconstructMatrix *self, const gchar *location, gint part,
+orient (GstShReconstructMatrix *self, const GstStructure *told,
     gboolean is_cube, guint axis)
 {
-  GstStructure *told = read_told (location, part);
   g_autofree gchar *x = name_of (told, 0), *y = name_of (told, 1);
   g_autofree gchar *both = g_strjoin (" ", x, y, NULL);
   g_autofree gchar *mode = name_of (told, 2);
@@ -136,14 +141,12 @@ orient (GstShReconstructMatrix *self, const gchar *location, gint part,
     g_strlcat (self->array->text, is_cube ? " as a cube" : ", transposed",
         sizeof (self->array->text));
   }
-  g_clear_pointer (&told, gst_structure_free);
 }
 
-/* Returns: whether the axes of @a are named as those of slopes */
+/* Returns: whether an axis is named as that of slopes */
 static gboolean
-is_named (const gchar *location, gint part)
+is_named (const GstStructure *told)
 {
-  GstStructure *told = read_told (location, part);
   gboolean found = FALSE;
 
   for (guint axis = 0; axis < 3; axis++) {
@@ -151,21 +154,19 @@ is_named (const gchar *location, gint part)
 
     found |= has_slopes (name);
   }
-  g_clear_pointer (&told, gst_structure_free);
   return found;
 }
 
 /* An interaction matrix [cells, 2, commands], as INTERACTION_MATRIX is.
  * Returns: whether @self is one */
 static gboolean
-take_pairs (GstShReconstructMatrix *self, const gchar *location,
-    const gchar *name, gint part, guint axis)
+take_pairs (GstShReconstructMatrix *self, const GstStructure *told,
+    const gchar *name, guint axis)
 {
   GstShCentroidArray *a = self->array;
 
   if (axis != 1 || a->n_dims != 3 || a->dims[1] != 2 ||
-      (g_strcmp0 (name, "INTERACTION_MATRIX") != 0 &&
-          is_named (location, part)))
+      (g_strcmp0 (name, "INTERACTION_MATRIX") != 0 && is_named (told)))
     return FALSE;
   a->n_dims = 2;
   a->dims[0] *= 2;
@@ -182,11 +183,14 @@ gst_sh_reconstruct_matrix_load (
   gint part;
   GstShCentroidArray *array =
       gst_sh_reconstruct_array_load (property, location, error);
+  g_autoptr (GstStructure) told = NULL;
   GstShReconstructMatrix *self;
   gboolean is_cube;
 
-  if (!array || !gst_sh_reconstruct_find_image (
-                    property, location, &name, &part, error)) {
+  if (!array ||
+      !gst_sh_reconstruct_find_image (
+          property, location, &name, &part, error) ||
+      !read_told (property, location, part, &told, error)) {
     g_free (array);
     return NULL;
   }
@@ -196,11 +200,11 @@ gst_sh_reconstruct_matrix_load (
   self->is_guess =
       array->n_dims == 3 && array->dims[2] == 2 && array->dims[1] != 2;
   self->array = array;
-  if (take_pairs (self, location, name, part, axis))
+  if (take_pairs (self, told, name, axis))
     return self;
   is_cube = flatten (array);
   if (array->n_dims == 2)
-    orient (self, location, part, is_cube, axis);
+    orient (self, told, is_cube, axis);
   return self;
 }
 

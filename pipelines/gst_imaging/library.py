@@ -79,6 +79,7 @@ FUNCTIONS = {
     "gst_imaging_description_add": (None, [ARRAY, P, TEXT]),
     "gst_imaging_description_at": (P, [P, U64]),
     "gst_imaging_description_free": (None, [P]),
+    "gst_imaging_description_get_fault": (TEXT, [P]),
     "gst_imaging_description_get_note": (TEXT, [P]),
     "gst_imaging_description_new": (P, [ARRAY, TEXT]),
     "gst_imaging_description_translate": (ctypes.POINTER(TEXT), [ARRAY, TEXT, TEXT, ctypes.c_int64]),
@@ -384,6 +385,17 @@ class Arrays:
         note = functions.gst_imaging_description_get_note(description)
         functions.gst_imaging_description_free(description)
         return note and note.decode(errors="replace")
+
+    def refuse_fault(self, path):
+        """Raises Failure where the file beside an array is cut, empty or about another array."""
+        functions = self.functions
+        with self.reader(path) as (_reader, array):
+            description = functions.gst_imaging_description_new(array, os.fsencode(path))
+            fault = functions.gst_imaging_description_get_fault(description)
+            sentence = fault and fault.decode(errors="replace")
+            functions.gst_imaging_description_free(description)
+        if sentence:
+            raise Failure(UNREADABLE, sentence)
 
     def quantities(self, reader, path, most=2 ** 63):
         """Returns: the quantity of each page, up to @most, of a file that is open, as members of GstImagingQuantity; {} for none"""

@@ -111,6 +111,8 @@ def read_json(path):
             return json.load(file)
         except RecursionError as error:
             raise ValueError(f"{path} is nested too deeply") from error
+        except ValueError as error:
+            raise ValueError(f"{path} is cut, empty or no JSON: {error}") from error
 
 
 def expand(series):
@@ -180,6 +182,7 @@ def sidecar(path):
     "offset", and "step" and "origin" of an axis, are lists where they change
     from frame to frame. "frame-numbers", "pts" and "capture-times" have an entry
     for each frame. Of a numbered file it is what frame%05d.png.json tells of it.
+    A file that is cut or empty is a ValueError that names it.
     """
     told = read_sidecar(path)
     if told is None:

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, FolderCase, Gst, gst_imaging, main, name_axes, play
+from support import SOURCE, TIMEOUT, FolderCase, Gst, damage_sidecar, gst_imaging, main, name_axes, play
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -254,6 +254,18 @@ class Loop(Folder):
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={turned} slope-order=x-then-y") as stream:
                 stream.commands(frame)
 
+    def test_a_file_beside_the_matrix_that_is_damaged_is_refused(self):
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        name_axes(self.matrix, [12, 2 * N], "slopes interleaved")
+        for text in damage_sidecar(self.matrix):
+            with self.subTest(text=text), self.assertRaisesRegex(AssertionError, 'matrix-location: .*control.npy.json'):
+                with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix}") as stream:
+                    stream.commands(frame)
+        with open(self.matrix + ".json", "w", encoding="utf-8") as file:
+            file.write("{}")  # of somebody else
+        with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix}") as stream:
+            stream.commands(frame)
+
     def test_a_row_of_the_matrix_is_what_its_file_says(self):
         frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
         modes = f"modes-location={self.save('modes.npy', np.eye(12, dtype=np.float32))}"
@@ -483,6 +495,13 @@ class Ao(Folder):
             np.testing.assert_allclose(found, expected, atol=1e-5)
             self.assertIn("was transposed", printed)
             self.assertNotIn("more commands", printed)
+
+    def test_a_file_beside_the_matrix_that_is_damaged_is_refused(self):
+        path = self.save("d.npy", self.rng.normal(size=(2 * N, 12)).astype(np.float32))
+        name_axes(path, [2 * N, 12], "command", "slopes interleaved")
+        for text in damage_sidecar(path):
+            with self.subTest(text=text):
+                self.assertIn("d.npy.json", self.invert(path, status=3)[1])
 
     def test_a_cube_of_cacao_is_an_interaction_matrix(self):
         matrix = self.rng.normal(size=(2 * N, 12)).astype(np.float32)

@@ -108,6 +108,17 @@ def name_axes(path, shape, *names):
                    "shape": list(shape), "complete": True, "quantity": {"name": "matrix", "unit": "", "scale": 1, "offset": 0, "axes": axes}}, file)
 
 
+def damage_sidecar(path):
+    """Generates the ways in which the file beside an array is cut, empty or about another one."""
+    with open(path + ".json", encoding="utf-8") as file:
+        whole = file.read()
+    other = json.dumps({**json.loads(whole), "shape": [3, 5]})
+    for text in whole[:len(whole) // 2], whole[:9], "", other:
+        with open(path + ".json", "w", encoding="utf-8") as file:
+            file.write(text)
+        yield text
+
+
 def launch(*words, status=0, timeout=TIMEOUT, **environment):
     """Runs gst-launch-1.0. Returns: all that it printed. gst-launch of 1.22 may hang after an error: where one is
     expected, it is ended 2 s later."""

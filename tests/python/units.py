@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, FolderCase, gst_imaging, launch, main
+from support import SOURCE, FolderCase, damage_sidecar, gst_imaging, launch, main
 
 try:
     import tifffile
@@ -270,6 +270,16 @@ class Units(Case):
         self.play("a.fits", "b.npy")
         np.save(self.path("b.npy"), np.zeros((5, 4), "f4"))
         self.assertIsNone(self.told("b.npy"))
+        self.assertIn("b.npy.json\" tells of another type or shape", launch("picturesrc", f"location={self.path('b.npy')}", "!", "fakesink"))
+
+    def test_a_damaged_sidecar_is_named(self):
+        self.play("a.fits", "b.npy", "sidecar=always")
+        for text in damage_sidecar(self.path("b.npy")):
+            with self.subTest(text=text):
+                self.assertIn("b.npy.json", launch("picturesrc", f"location={self.path('b.npy')}", "!", "fakesink"))
+                if not text.endswith("}"):
+                    with self.assertRaisesRegex(ValueError, "b.npy.json is cut, empty or no JSON"):
+                        metadata.sidecar(self.path("b.npy"))
 
     def test_frames_of_another_unit_are_not_told_in_that_of_the_first(self):
         os.mkdir(self.path("units"))

@@ -15,7 +15,9 @@ SHOWN = 10  # commands that are named
 
 def names_of(path, part, n_dims):
     """Returns: the names of the axes, that along a row first; "" for one without"""
-    told = library.Arrays(part).quantities_of(path)[0]
+    arrays = library.Arrays(part)
+    arrays.refuse_fault(path)
+    told = arrays.quantities_of(path)[0]
     return [told.get(f"axis-{axis}-name", "").lower() for axis in range(n_dims)]
 
 
