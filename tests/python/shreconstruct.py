@@ -2,11 +2,12 @@
 """shreconstruct behind shcentroid: closed loops beside the same controller in float64, and gst-imaging ao."""
 import json
 import os
+import subprocess
 import sys
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, FolderCase, Gst, damage_sidecar, gst_imaging, main, name_axes, play
+from support import SOURCE, TIMEOUT, FolderCase, Gst, blocks, damage_sidecar, gst_imaging, main, name_axes, play
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -502,6 +503,19 @@ class Ao(Folder):
         for text in damage_sidecar(path):
             with self.subTest(text=text):
                 self.assertIn("d.npy.json", self.invert(path, status=3)[1])
+
+    def test_an_interaction_matrix_of_recorded_frames(self):
+        influence = self.rng.normal(size=(2 * N, 12))
+        pokes = np.stack([frame_of(sign * 0.05 * influence[:, k], self.rng) for k in range(12) for sign in (1, -1)])
+        self.save("pokes.npy", pokes)
+        play(f"picturesrc location={self.folder}/pokes.npy ! {SENSOR} fields=slopes ! fakesink sh.results ! queue ! picturesink location={self.folder}/slopes.npy")
+        page = os.path.join(SOURCE, "docs", "reference", "commands.md")
+        program = next(text for _line, language, text in blocks(page) if language == "python" and "poke = " in text)
+        subprocess.run([sys.executable, "-c", program], cwd=self.folder, check=True)
+        found = np.load(os.path.join(self.folder, "interaction.npy"))
+        self.assertEqual(found.shape, influence.shape)
+        self.assertLess(np.sqrt(np.mean((found - influence) ** 2)), 0.1)  # photon noise of a spot is 0.005 pixels
+        self.assertEqual(self.invert(os.path.join(self.folder, "interaction.npy"))[0].shape, (12, 2 * N))
 
     def test_a_cube_of_cacao_is_an_interaction_matrix(self):
         matrix = self.rng.normal(size=(2 * N, 12)).astype(np.float32)
