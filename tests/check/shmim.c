@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <semaphore.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -591,6 +592,41 @@ CHECK_TEST (test_stopping_does_not_wait)
   }
   for (guint i = 0; i < N_SEMAPHORES; i++) /* all were given back */
     fail_unless (((gint32 *) (gpointer) (s.map + s.l.readers))[i] <= 0);
+}
+
+/* Unlocks the stream. Returns: whether a reader had a semaphore before that */
+static gpointer
+unlock_later (gpointer data)
+{
+  Stream *s = data;
+  const gint fd = g_open (s->path, O_RDWR, 0);
+  gboolean is_claimed = FALSE;
+
+  fail_unless_equals_int (flock (fd, LOCK_EX), 0);
+  ((gint32 *) (gpointer) (s->map + s->l.writers))[0] = 1; /* locked */
+  for (guint i = 0; i < 100 && !is_claimed; i++) {
+    g_usleep (1000);
+    is_claimed = ((gint32 *) (gpointer) (s->map + s->l.readers))[0] > 0;
+  }
+  close (fd);
+  return GINT_TO_POINTER (is_claimed);
+}
+
+CHECK_TEST (test_one_reader_at_a_time_takes_a_semaphore)
+{
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
+  g_autoptr (CheckHarness) h = make_source ("stream=a", NULL);
+  volatile gint32 *is_locked = (gint32 *) (gpointer) (s.map + s.l.writers);
+  GThread *other = g_thread_new ("other", unlock_later, &s);
+
+  while (*is_locked == 0)
+    g_usleep (1000);
+  play (h);
+  fail_unless (
+      !g_thread_join (other), "a semaphore was taken beside another reader");
+  fail_unless_equals_int (
+      ((gint32 *) (gpointer) (s.map + s.l.readers))[0], getpid ());
+  *is_locked = 0;
 }
 
 CHECK_TEST (test_what_is_no_stream)
