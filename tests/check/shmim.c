@@ -6,9 +6,11 @@
 
 #include <fcntl.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -850,6 +852,30 @@ CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
   assert_has (error, "was cut while it was in use");
   fail_unless_equals_int (stat (s.path, &status), 0);
   fail_unless_equals_int (status.st_size, 0);
+  stop (h, bus);
+}
+
+/* Files end where the frame begins, for an instant. */
+CHECK_TEST (test_a_frame_that_cannot_be_written_holds_nobody)
+{
+  g_auto (Stream) s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
+  GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
+  GstBus *bus = check_watch (h->element);
+  g_autofree gchar *error = NULL;
+  struct rlimit before, small;
+
+  gst_harness_push (h, make_buffer (96 * 4, 5));
+  signal (SIGXFSZ, SIG_IGN);
+  fail_unless_equals_int (getrlimit (RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = s.l.data;
+  fail_unless_equals_int (setrlimit (RLIMIT_FSIZE, &small), 0);
+  gst_harness_push (h, make_buffer (96 * 4, 6));
+  fail_unless_equals_int (setrlimit (RLIMIT_FSIZE, &before), 0);
+  error = wait_for (bus, GST_MESSAGE_ERROR);
+  assert_has (error, "cannot be written");
+  fail_unless_equals_int (s.h->is_writing, 0);
+  fail_unless_equals_uint64 (s.h->count, 1);
   stop (h, bus);
 }
 
