@@ -677,6 +677,9 @@ CHECK_TEST (test_what_is_no_stream)
   assert_refused ("stream=a", "All 3 semaphores of stream \"a\" have readers");
   fail_unless_equals_int (truncate (s.path, (goffset) s.l.end - 8), 0);
   assert_refused ("stream=a", "it was cut, or is not complete");
+  s.h->size[0] = s.h->size[1] = 65536;
+  s.h->n_values = s.h->data_size = G_GUINT64_CONSTANT (1) << 32;
+  assert_refused ("stream=a", "be below 4 GiB");
   fail_unless_equals_int (truncate (s.path, 384), 0);
   assert_refused ("stream=a", "too few for a header");
   fail_unless_equals_int (truncate (s.path, 0), 0);
