@@ -30,6 +30,18 @@ GST_DEBUG_CATEGORY_STATIC (ao_depay_debug);
  * network mixes up frames. */
 #define N_PARTIALS 4
 
+/* Messages that are dropped in a row before their sender is believed */
+#define MOST_DROPPED 10
+
+/* A message that is more behind than this is not one that the network held. */
+#define MOST_BEHIND 63
+
+/* Messages that are dropped, counted by their first parts */
+typedef struct {
+  guint64 message; /* the last one */
+  guint n;
+} Dropped;
+
 typedef struct {
   guint64 message;
   GstBuffer *buffer; /* NULL: this place is free */
@@ -49,12 +61,16 @@ struct _GstAoDepay {
 
   /* of the streaming thread */
   guint32 session, session_before;
+  Dropped other;     /* of the session before, since this one last sent */
+  guint n_other;     /* the same, since this one began */
+  Dropped behind;    /* far behind, since the last one that is newer */
   gboolean has_last; /* message of the session */
   guint64 last;
   Partial partials[N_PARTIALS];
   GstImagingAoPacket shape; /* of the caps; size 0: none were sent */
   GstEvent *segment;        /* that waits for them */
   gboolean has_warned_missing, has_warned_invalid;
+  gboolean has_warned_other, has_warned_behind;
 };
 
 enum { PROP_0, PROP_STATS };
@@ -367,33 +383,143 @@ refuse (GstAoDepay *self, const gchar *what, gsize size)
       (NULL));
 }
 
+static void
+warn_of_other (GstAoDepay *self)
+{
+  if (self->has_warned_other)
+    return;
+  self->has_warned_other = TRUE;
+  GST_ELEMENT_WARNING (self, STREAM, FAILED,
+      ("Two senders send at the same time, with the sessions %u and %u. Messages "
+       "of session %u are sent on, those of the other are dropped and counted "
+       "in late of the property stats. Stop one of them, or give each its own "
+       "port.",
+          self->session, self->session_before, self->session),
+      (NULL));
+}
+
+static void
+warn_of_behind (GstAoDepay *self, guint64 message)
+{
+  if (self->has_warned_behind)
+    return;
+  self->has_warned_behind = TRUE;
+  GST_ELEMENT_WARNING (self, STREAM, FAILED,
+      ("A message had number %" G_GUINT64_FORMAT
+       ", but %d later ones are far behind it. Messages are sent on again from "
+       "number %" G_GUINT64_FORMAT
+       ". Check that only one sender uses session %u.",
+          self->last, MOST_DROPPED, message, self->session),
+      (NULL));
+}
+
+/* Returns: whether this is another message than the last one dropped */
+static gboolean
+drop (Dropped *dropped, const GstImagingAoPacket *p)
+{
+  if (p->part != 0 || (dropped->n > 0 && dropped->message == p->message))
+    return FALSE;
+  dropped->message = p->message;
+  dropped->n++;
+  return TRUE;
+}
+
+/* What comes next is sent on, whatever its number. */
+static void
+begin_count (GstAoDepay *self)
+{
+  forget (self);
+  self->other.n = self->behind.n = 0;
+  GST_OBJECT_LOCK (self);
+  self->tally = (GstAoPayTally){.n_received = 0};
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+begin_session (GstAoDepay *self, guint32 session)
+{
+  self->session_before = self->session;
+  self->session = session;
+  self->n_other = 0;
+  begin_count (self);
+}
+
+static void
+count_late (GstAoDepay *self)
+{
+  GST_OBJECT_LOCK (self);
+  self->n_late++;
+  GST_OBJECT_UNLOCK (self);
+}
+
+/* The datagrams of a sender that has ended may still be on their way; one that
+ * goes on is believed where this session is silent. Returns: whether it is */
+static gboolean
+is_back (GstAoDepay *self, const GstImagingAoPacket *p)
+{
+  if (drop (&self->other, p))
+    self->n_other++;
+  if (self->other.n >= MOST_DROPPED)
+    begin_session (self, p->session);
+  else
+    count_late (self);
+  if (self->session == p->session || self->n_other >= MOST_DROPPED)
+    warn_of_other (self);
+  return self->session == p->session;
+}
+
+/* Returns: whether the datagram is of the session that is received now */
+static gboolean
+is_of_session (GstAoDepay *self, const GstImagingAoPacket *p)
+{
+  if (self->n_sessions > 0 && p->session == self->session)
+    return TRUE;
+  if (self->n_sessions > 1 && p->session == self->session_before)
+    return is_back (self, p);
+  begin_session (self, p->session);
+  GST_OBJECT_LOCK (self);
+  self->n_sessions++;
+  GST_OBJECT_UNLOCK (self);
+  return TRUE;
+}
+
+/* One wrong number, far ahead, must not silence its sender. Returns: whether
+ * the message is not newer than the last one */
+static gboolean
+is_behind (GstAoDepay *self, const GstImagingAoPacket *p)
+{
+  if (!self->has_last || p->message > self->last) {
+    self->behind.n = 0;
+    return FALSE;
+  }
+  if (self->last - p->message > MOST_BEHIND)
+    drop (&self->behind, p);
+  if (self->behind.n < MOST_DROPPED)
+    return TRUE;
+  warn_of_behind (self, p->message);
+  begin_count (self);
+  return FALSE;
+}
+
 /* Returns: FALSE for what is not wanted: duplicates, and datagrams of the
  * session before or of a message that is older than the last one */
 static gboolean
 count (GstAoDepay *self, const GstImagingAoPacket *p)
 {
-  gboolean wanted;
+  gboolean is_new;
 
+  if (!is_of_session (self, p))
+    return FALSE;
+  self->other.n = 0;
   GST_OBJECT_LOCK (self);
-  if (self->n_sessions == 0 || p->session != self->session) {
-    if (self->n_sessions > 1 && p->session == self->session_before) {
-      self->n_late++;
-      GST_OBJECT_UNLOCK (self);
-      return FALSE;
-    }
-    forget (self);
-    self->session_before = self->session;
-    self->session = p->session;
-    self->n_sessions++;
-    self->tally = (GstAoPayTally){.n_received = 0};
-  }
-  wanted = gst_ao_pay_tally_add (&self->tally, p->sequence);
-  if (wanted && self->has_last && p->message <= self->last) {
-    self->n_late++;
-    wanted = FALSE;
-  }
+  is_new = gst_ao_pay_tally_add (&self->tally, p->sequence);
   GST_OBJECT_UNLOCK (self);
-  return wanted;
+  if (!is_new)
+    return FALSE;
+  if (!is_behind (self, p))
+    return TRUE;
+  count_late (self);
+  return FALSE;
 }
 
 static GstFlowReturn
@@ -444,6 +570,7 @@ gst_ao_depay_change_state (GstElement *element, GstStateChange transition)
     GST_OBJECT_UNLOCK (self);
     self->shape = (GstImagingAoPacket){.size = 0};
     self->has_warned_missing = self->has_warned_invalid = FALSE;
+    self->has_warned_other = self->has_warned_behind = FALSE;
   }
   result = GST_ELEMENT_CLASS (gst_ao_depay_parent_class)
                ->change_state (element, transition);

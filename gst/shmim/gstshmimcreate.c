@@ -197,21 +197,13 @@ set_writing (GstShmim *self, guint8 is_writing, GError **error)
       &is_writing, sizeof (is_writing), error);
 }
 
-gboolean
-gst_shmim_publish (GstShmim *self, gconstpointer frame,
-    const GstShmimTime *acquired, GError **error)
+static gboolean
+write_frame (GstShmim *self, gconstpointer frame, const GstShmimTime *acquired,
+    GError **error)
 {
   GstShmimTime times[2]; /* acquired, written: neighbours in the header */
-  GStatBuf status;
 
-  /* writing would make a file that was cut grow again */
-  if (fstat (self->fd, &status) != 0 ||
-      (guint64) status.st_size != self->layout.end) {
-    gst_shmim_set_cut_error (self, error);
-    return FALSE;
-  }
-  if (!set_writing (self, TRUE, error) ||
-      !gst_shmim_write (
+  if (!gst_shmim_write (
           self, self->layout.data, frame, self->header.data_size, error) ||
       !write_ring (self, frame, error))
     return FALSE;
@@ -221,5 +213,26 @@ gst_shmim_publish (GstShmim *self, gconstpointer frame,
           sizeof (times), error))
     return FALSE;
   gst_shmim_count (self);
+  return TRUE;
+}
+
+gboolean
+gst_shmim_publish (GstShmim *self, gconstpointer frame,
+    const GstShmimTime *acquired, GError **error)
+{
+  GStatBuf status;
+
+  /* writing would make a file that was cut grow again */
+  if (fstat (self->fd, &status) != 0 ||
+      (guint64) status.st_size != self->layout.end) {
+    gst_shmim_set_cut_error (self, error);
+    return FALSE;
+  }
+  if (!set_writing (self, TRUE, error))
+    return FALSE;
+  if (!write_frame (self, frame, acquired, error)) {
+    set_writing (self, FALSE, NULL); /* readers and other writers wait for it */
+    return FALSE;
+  }
   return set_writing (self, FALSE, error) && tell_readers (self, error);
 }

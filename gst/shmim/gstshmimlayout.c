@@ -14,8 +14,9 @@
  * Nothing in the header tells; the size of the file does. */
 #define DAO_HEADER_SIZE (sizeof (GstShmimHeader) + 4112)
 
-/* What is played is read at once, so it must fit a buffer. */
-#define MAX_DATA_SIZE (G_GUINT64_CONSTANT (1) << 32)
+/* What is played is read at once, and GStreamer counts the bytes of a frame in
+ * 32 bits. */
+#define MAX_DATA_SIZE ((guint64) G_MAXUINT32)
 
 static const struct {
   guint size;

@@ -13,6 +13,9 @@
 
 #define WAITERS 4 /* behind the value, in bytes */
 
+/* A claim takes microseconds; a program that keeps the lock is no reader. */
+#define LONGEST_CLAIM (2 * G_USEC_PER_SEC)
+
 static guint32 *
 word (GstShmim *self, guint64 place)
 {
@@ -110,6 +113,27 @@ gst_shmim_has_ended (gint process)
   return process > 0 && kill (process, 0) != 0 && errno == ESRCH;
 }
 
+/* Keeps our readers, of this process and of others, from the same semaphore;
+ * other programs do not ask. Returns: FALSE where the file stays locked */
+static gboolean
+lock (GstShmim *self, GError **error)
+{
+  const gint64 end = g_get_monotonic_time () + LONGEST_CLAIM;
+
+  while (flock (self->fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return TRUE; /* a file system without locks */
+    if (g_get_monotonic_time () >= end) {
+      g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_BUSY,
+          "Stream \"%s\" (%s) is locked by another program. End that program.",
+          self->name, self->path);
+      return FALSE;
+    }
+    g_usleep (200);
+  }
+  return TRUE;
+}
+
 /* As the library does, but never a semaphore that another reader of this
  * process has. */
 gboolean
@@ -118,8 +142,8 @@ gst_shmim_claim (GstShmim *self, GError **error)
   const gint32 process = getpid ();
   gboolean ok = TRUE;
 
-  /* keeps our own readers from the same one; others do not ask */
-  flock (self->fd, LOCK_EX | LOCK_NB);
+  if (!lock (self, error))
+    return FALSE;
   for (guint i = 0; ok && self->slot < 0 && i < self->header.n_semaphores;
        i++) {
     const guint64 place = self->layout.readers + i * sizeof (gint32);

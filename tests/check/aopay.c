@@ -307,6 +307,106 @@ CHECK_TEST (test_a_sender_that_starts_again)
   free_datagrams (second, 3);
 }
 
+/* Delivers messages @begin to @end - 1 of one part. Returns: how many were sent
+ * on */
+static guint
+deliver_some (GstHarness *depay, GstBuffer **all, guint begin, guint end)
+{
+  guint n = 0;
+
+  for (guint i = begin; i < end; i++) {
+    GstBuffer *out;
+
+    deliver (depay, all[i]);
+    out = gst_harness_try_pull (depay);
+    n += out != NULL;
+    gst_clear_buffer (&out);
+  }
+  return n;
+}
+
+static void
+assert_one_warning (GstBus *bus, const gchar *part)
+{
+  g_autoptr (GstMessage) message =
+      gst_bus_pop_filtered (bus, GST_MESSAGE_WARNING);
+  g_autoptr (GError) error = NULL;
+
+  fail_unless (message != NULL, "no warning has \"%s\"", part);
+  gst_message_parse_warning (message, &error, NULL);
+  fail_unless (strstr (error->message, part) != NULL, "%s", error->message);
+  gst_clear_message (&message);
+  message = gst_bus_pop_filtered (bus, GST_MESSAGE_WARNING);
+  fail_unless (message == NULL, "a second warning");
+}
+
+/* Message 0 of another session silences nobody for longer than 9 messages. */
+CHECK_TEST (test_a_sender_outlives_a_stray_datagram)
+{
+  g_autoptr (CheckHarness) one = make_pay ("mtu=256", "60:1:1:1"),
+                           two = make_pay ("", "4:1:1:1");
+  g_autoptr (CheckHarness) depay = make_depay ();
+  g_autoptr (CheckBus) bus = check_watch (depay->element);
+  GstBuffer **all = make_datagrams (one, 240, 40, 2);
+  GstBuffer **stray = make_datagrams (two, 16, 1, 1);
+
+  fail_unless_equals_int (deliver_some (depay, all, 0, 20), 10);
+  fail_unless_equals_int (deliver_some (depay, stray, 0, 1), 1);
+  fail_unless_equals_int (deliver_some (depay, all, 20, 38), 0);
+  fail_unless (gst_bus_peek (bus) == NULL);
+  fail_unless_equals_int (deliver_some (depay, all, 38, 80), 21);
+  assert_one_warning (bus, "Two senders");
+  deliver_some (depay, stray, 0, 1);
+  assert_stat (depay, "sessions", 2);
+  assert_stat (depay, "late", 19);
+  free_datagrams (all, 80);
+  free_datagrams (stray, 1);
+}
+
+/* Of two senders that go on the later one is received, with one warning. */
+CHECK_TEST (test_two_senders_are_told)
+{
+  g_autoptr (CheckHarness) one = make_pay ("", "4:1:1:1"),
+                           two = make_pay ("", "4:1:1:1");
+  g_autoptr (CheckHarness) depay = make_depay ();
+  g_autoptr (CheckBus) bus = check_watch (depay->element);
+  GstBuffer **early = make_datagrams (one, 16, 30, 1);
+  GstBuffer **late = make_datagrams (two, 16, 30, 1);
+
+  for (guint i = 0; i < 30; i++) {
+    fail_unless_equals_int (deliver_some (depay, early, i, i + 1), i == 0);
+    fail_unless_equals_int (deliver_some (depay, late, i, i + 1), 1);
+  }
+  assert_one_warning (bus, "Two senders");
+  assert_stat (depay, "late", 29);
+  free_datagrams (early, 30);
+  free_datagrams (late, 30);
+}
+
+/* Message 10 says that it is the last one that there can be; the network
+ * delivers message 0 again, which is no reason to go back to it. */
+CHECK_TEST (test_a_number_far_ahead_silences_nobody)
+{
+  g_autoptr (CheckHarness) pay = make_pay ("", "4:1:1:1");
+  g_autoptr (CheckHarness) depay = make_depay ();
+  g_autoptr (CheckBus) bus = check_watch (depay->element);
+  GstBuffer **all = make_datagrams (pay, 16, 30, 1);
+  GstMapInfo map;
+
+  all[10] = gst_buffer_make_writable (all[10]);
+  fail_unless (gst_buffer_map (all[10], &map, GST_MAP_READWRITE));
+  memset (map.data + 24, 0xff, 8);
+  gst_buffer_unmap (all[10], &map);
+  fail_unless_equals_int (deliver_some (depay, all, 0, 11), 11);
+  assert_one_warning (bus, "missing before message 18446744073709551615");
+  for (guint i = 0; i < 20; i++)
+    fail_unless_equals_int (deliver_some (depay, all, 0, 1), 0);
+  fail_unless_equals_int (deliver_some (depay, all, 11, 20), 0);
+  fail_unless_equals_int (deliver_some (depay, all, 20, 30), 10);
+  assert_one_warning (bus, "far behind");
+  free_datagrams (all, 30);
+}
+
 /* Every byte of the header, changed, and every length: no crash, and no
  * message of other bytes from what contradicts itself. */
 CHECK_TEST (test_what_is_no_datagram_is_dropped)

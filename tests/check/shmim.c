@@ -6,8 +6,11 @@
 
 #include <fcntl.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -593,6 +596,41 @@ CHECK_TEST (test_stopping_does_not_wait)
     fail_unless (((gint32 *) (gpointer) (s.map + s.l.readers))[i] <= 0);
 }
 
+/* Unlocks the stream. Returns: whether a reader had a semaphore before that */
+static gpointer
+unlock_later (gpointer data)
+{
+  Stream *s = data;
+  const gint fd = g_open (s->path, O_RDWR, 0);
+  gboolean is_claimed = FALSE;
+
+  fail_unless_equals_int (flock (fd, LOCK_EX), 0);
+  ((gint32 *) (gpointer) (s->map + s->l.writers))[0] = 1; /* locked */
+  for (guint i = 0; i < 100 && !is_claimed; i++) {
+    g_usleep (1000);
+    is_claimed = ((gint32 *) (gpointer) (s->map + s->l.readers))[0] > 0;
+  }
+  close (fd);
+  return GINT_TO_POINTER (is_claimed);
+}
+
+CHECK_TEST (test_one_reader_at_a_time_takes_a_semaphore)
+{
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
+  g_autoptr (CheckHarness) h = make_source ("stream=a", NULL);
+  volatile gint32 *is_locked = (gint32 *) (gpointer) (s.map + s.l.writers);
+  GThread *other = g_thread_new ("other", unlock_later, &s);
+
+  while (*is_locked == 0)
+    g_usleep (1000);
+  play (h);
+  fail_unless (
+      !g_thread_join (other), "a semaphore was taken beside another reader");
+  fail_unless_equals_int (
+      ((gint32 *) (gpointer) (s.map + s.l.readers))[0], getpid ());
+  *is_locked = 0;
+}
+
 CHECK_TEST (test_what_is_no_stream)
 {
   g_auto (Stream) s = {0};
@@ -639,6 +677,9 @@ CHECK_TEST (test_what_is_no_stream)
   assert_refused ("stream=a", "All 3 semaphores of stream \"a\" have readers");
   fail_unless_equals_int (truncate (s.path, (goffset) s.l.end - 8), 0);
   assert_refused ("stream=a", "it was cut, or is not complete");
+  s.h->size[0] = s.h->size[1] = 65536;
+  s.h->n_values = s.h->data_size = G_GUINT64_CONSTANT (1) << 32;
+  assert_refused ("stream=a", "be below 4 GiB");
   fail_unless_equals_int (truncate (s.path, 384), 0);
   assert_refused ("stream=a", "too few for a header");
   fail_unless_equals_int (truncate (s.path, 0), 0);
@@ -814,6 +855,30 @@ CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
   assert_has (error, "was cut while it was in use");
   fail_unless_equals_int (stat (s.path, &status), 0);
   fail_unless_equals_int (status.st_size, 0);
+  stop (h, bus);
+}
+
+/* Files end where the frame begins, for an instant. */
+CHECK_TEST (test_a_frame_that_cannot_be_written_holds_nobody)
+{
+  g_auto (Stream) s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
+  GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
+  GstBus *bus = check_watch (h->element);
+  g_autofree gchar *error = NULL;
+  struct rlimit before, small;
+
+  gst_harness_push (h, make_buffer (96 * 4, 5));
+  signal (SIGXFSZ, SIG_IGN);
+  fail_unless_equals_int (getrlimit (RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = s.l.data;
+  fail_unless_equals_int (setrlimit (RLIMIT_FSIZE, &small), 0);
+  gst_harness_push (h, make_buffer (96 * 4, 6));
+  fail_unless_equals_int (setrlimit (RLIMIT_FSIZE, &before), 0);
+  error = wait_for (bus, GST_MESSAGE_ERROR);
+  assert_has (error, "cannot be written");
+  fail_unless_equals_int (s.h->is_writing, 0);
+  fail_unless_equals_uint64 (s.h->count, 1);
   stop (h, bus);
 }
 

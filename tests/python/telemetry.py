@@ -247,6 +247,22 @@ class RecordTest(unittest.TestCase):
         finally:
             subprocess.run(["umount", "-l", small], check=True)
 
+    def test_a_small_disk_keeps_what_fits(self):
+        source = f"picturesrc location={self.save('spots.npy', spots('u2', self.rng))} loop=true"
+        for size in 300, 600, 1500:
+            small = os.path.join(self.folder, f"small{size}")
+            os.mkdir(small)
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", small], stderr=subprocess.DEVNULL, check=False).returncode:
+                self.skipTest("No file system can be mounted here.")
+            try:
+                printed = command(self.folder, "ao", "record", f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink",
+                                  "-o", f"small{size}/out", status=4)
+                self.assertRegex(printed, r"No space left on device\. The \d+ frames before are in ")
+                self.assertGreater(result_of(os.path.join(small, "out"))["frames"] * SIZE ** 2 * 2, size * 1000 / 4)
+                self.assertIn("report.html", os.listdir(os.path.join(small, "out")))
+            finally:
+                subprocess.run(["umount", "-l", small], check=True)
+
     def stop(self, frames, number):
         """Records these frames, again and again, and sends a signal. Returns: what was printed"""
         source = f"picturesrc location={self.save('spots.npy', frames)} loop=true framerate=200/1 ! identity sync=true"

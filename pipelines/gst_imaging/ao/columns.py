@@ -6,7 +6,7 @@ import os
 from ..command import UNREADABLE, Failure
 
 HEADER = 128  # bytes of an NPY file before its values, with space for any shape
-RESERVED = 4 << 20  # bytes for what is written after the disk is full
+RESERVED = 4 << 20  # bytes for what is written after the disk is full, at most half of what is free
 
 
 class Column:
@@ -77,9 +77,11 @@ class Reserve:
 
     def __init__(self, folder):
         self.path = os.path.join(folder, ".reserve")
+        disk = os.statvfs(folder)
+        size = min(RESERVED, disk.f_bavail * disk.f_frsize // 2)
         try:
             with open(self.path, "wb") as file:
-                os.posix_fallocate(file.fileno(), 0, RESERVED)
+                os.posix_fallocate(file.fileno(), 0, size)
         except OSError:
             self.free()
 

@@ -191,12 +191,12 @@ class Recorder:
         if self.has_ended:
             return
         self.has_ended = True  # also where the pipeline could not be stopped
+        self.reserve.free()  # the last rows of small columns need space, too
         for column in self.columns.values():
             try:
                 column.close()
             except OSError as error:
                 self.fail(error)
-        self.reserve.free()
         n = min([len(self), *(n for n in (column.n_rows() for column in self.columns.values()) if n is not None)])
         del self.rows[n:]
         for column in self.columns.values():
