@@ -23,7 +23,7 @@ evaluate (const gdouble *a, guint n, double complex z)
   return sum;
 }
 
-/* All roots together: Kerner 1966, Numer. Math. 8, 290. */
+/* All roots together: Kerner 1966, Numerische Mathematik 8, 290. */
 static void
 find_roots (const gdouble *a, guint n, double complex *roots)
 {
