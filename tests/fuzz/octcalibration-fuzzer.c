@@ -92,7 +92,6 @@ new_order (void)
   GstImagingArray *order =
       g_malloc0 (sizeof (GstImagingArray) + N_CAMERAS * sizeof (gdouble));
 
-  order->ref_count = 1;
   order->n = N_CAMERAS;
   order->values[0] = 1;
   return order;
