@@ -20,8 +20,7 @@ struct _GstImagingEngine {
   GstElement *element;       /* the owner */
   const gchar *element_name; /* of its factory; interned */
   const GstImagingEngineFuncs *funcs;
-  GstImagingSettings
-      *settings; /* (nullable): see gst_imaging_settings_new () */
+  GstImagingSettings *settings; /* (nullable): these set it themselves */
 
   /* properties, under the object lock of the element */
   GstImagingBackendChoice choice;

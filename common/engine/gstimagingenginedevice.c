@@ -303,8 +303,8 @@ static GstBufferPool *
 get_import_pool (GstImagingEngine *self)
 {
   g_autoptr (GstAllocator) allocator = NULL;
-  g_autoptr (GstCaps) caps =
-      NULL; /* of the carrier, where frames are no video */
+  /* of the carrier, where frames are no video */
+  g_autoptr (GstCaps) caps = NULL;
 
   if (self->import_pool)
     return self->import_pool;

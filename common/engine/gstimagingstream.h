@@ -41,9 +41,8 @@ GstEvent *gst_imaging_stream_start_new (const gchar *id, GstEvent *upstream);
 GST_IMAGING_API
 GstEvent *gst_imaging_stream_segment (GstEvent *upstream);
 
-/* Returns: (transfer full) (nullable): the first sink pad of an element that
- * has
- * @least of them, at least 1. Internal. */
+/* Returns: (transfer full) (nullable): the first sink pad of an element with
+ * @least of them or more, at least 1. Internal. */
 GstPad *gst_imaging_stream_first_sink (GstElement *element, guint least);
 
 /* Returns: whether @pad has a sticky event of @type. Internal. */

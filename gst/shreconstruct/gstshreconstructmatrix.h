@@ -21,9 +21,8 @@ typedef struct {
 } GstShReconstructMatrix;
 
 /* @axis: of slopes: 0 along a row, 1 from row to row. A file that names the
- * axes the other way round is
- * transposed. A cube, as cacao has, is [modes, y, x]: slopes are along y and x.
- * One of [modes, cells, 2] is interleaved
+ * axes the other way round is transposed. A cube, as cacao has, is [modes, y,
+ * x]: slopes are along y and x. One of [modes, cells, 2] is interleaved
  * Returns: (transfer full) (nullable): with finite numbers */
 GstShReconstructMatrix *gst_sh_reconstruct_matrix_load (
     const gchar *property, const gchar *location, guint axis, ImkError *error);

@@ -104,10 +104,11 @@ IMK_API ImkStatus imk_shcalibration_new (const ImkShcalibrationConfig *config,
  * First all commands follow a maximum length sequence of 255 frames. Its
  * correlation with the slopes is the response in time, which tells the latency.
  * A response of more than 20 frames takes a second one. Then come the pokes:
- * each lasts until 90 % of its response is there, and what it has of those
- * before and after is removed with the response. Elements are in slopes for
- * each unit of a command. A mirror that limits its own steps has echoes in the
- * sequence. Its response to waves is another one, so SINUSOIDAL refuses it.
+ * each lasts until 90 % of its response is there. Its neighbours overlap with
+ * it, and the measured response tells how much, which is subtracted. Elements
+ * are in slopes for each unit of a command. A mirror that limits its own steps
+ * has echoes in the sequence. Its response to waves is another one, so
+ * SINUSOIDAL refuses it.
  *
  * The frames in which a cell is invalid have no part in its estimates.
  * PUSH_PULL and HADAMARD take the mean of the others of the same poke; a cell
