@@ -10,6 +10,7 @@
 #include "files/gstimagingfile.h"
 #include "gstimagingformats.h"
 #include "gstimagingndarray-private.h"
+#include "gstimagingsidecar.h"
 
 /* --- reading -------------------------------------------------------------- */
 
@@ -295,7 +296,10 @@ gboolean
 gst_imaging_nd_array_save (
     const GstImagingNdArray *array, const gchar *location, GError **error)
 {
-  return gst_imaging_array_save_level (array, location, -1, error);
+  if (!gst_imaging_array_save_level (array, location, -1, error))
+    return FALSE;
+  gst_imaging_sidecar_remove (location); /* it tells of what was there before */
+  return TRUE;
 }
 
 gboolean

@@ -20,6 +20,7 @@ gchar *gst_imaging_sidecar_find (
 typedef struct {
   guint64 first; /* number of the first file, where they are numbered */
   gchar *flags;  /* (nullable): name of the file with flags */
+  GArray *cells; /* (nullable): guint32, row and column of each */
   gchar *note;   /* (nullable): a sentence about frames it does not tell of */
   gchar *fault;  /* (nullable): a sentence: why it cannot be used */
 } GstImagingSidecar;

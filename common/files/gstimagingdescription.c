@@ -430,6 +430,15 @@ gst_imaging_description_get_flags (const GstImagingDescription *self)
   return self->told.flags;
 }
 
+const guint32 *
+gst_imaging_description_get_cells (
+    const GstImagingDescription *self, guint *n_cells)
+{
+  *n_cells = self->told.cells ? self->told.cells->len / 2 : 0;
+  return self->told.cells ? &g_array_index (self->told.cells, guint32, 0)
+                          : NULL;
+}
+
 gboolean
 gst_imaging_description_changes (const GstImagingDescription *self)
 {
@@ -491,6 +500,7 @@ gst_imaging_description_free (GstImagingDescription *self)
   g_free (self->sidecar);
   g_free (self->note);
   g_free (self->told.flags);
+  g_clear_pointer (&self->told.cells, g_array_unref);
   g_free (self->told.note);
   g_free (self->told.fault);
   g_free (self);

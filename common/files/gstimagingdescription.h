@@ -59,6 +59,13 @@ const gchar *gst_imaging_description_get_fault (
 const gchar *gst_imaging_description_get_flags (
     const GstImagingDescription *self);
 
+/* @n_cells: (out)
+ * Returns: (transfer none) (nullable): [n_cells][2]: row and column of the
+ * lenslet of each cell whose slopes the file has; NULL if it does not tell */
+GST_IMAGING_API
+const guint32 *gst_imaging_description_get_cells (
+    const GstImagingDescription *self, guint *n_cells);
+
 GST_IMAGING_API
 void gst_imaging_description_free (GstImagingDescription *self);
 

@@ -9,8 +9,8 @@
 #include "gstimagingfilenumber.h"
 #include "gstimagingformats.h"
 #include "gstimagingquantity.h"
+#include "gstimagingsidecar.h"
 
-#define SCHEMA "gst-imaging-sidecar-v1"
 #define MAX_FRAMES (1 << 24) /* of which each has numbers */
 #define MAX_DEPTH 16         /* json-glib calls itself for each */
 
@@ -66,7 +66,7 @@ load (const gchar *path, gchar **fault)
     told = gst_imaging_formats_parse_json (text);
   if (!told && has_parser ())
     *fault = say_fault (path, "is cut, empty or no JSON");
-  return told && strstr (text, SCHEMA) &&
+  return told && strstr (text, GST_IMAGING_SIDECAR_SCHEMA) &&
                  g_variant_is_of_type (told, G_VARIANT_TYPE_VARDICT)
              ? g_steal_pointer (&told)
              : NULL;
@@ -203,6 +203,58 @@ read_axes (
   }
 }
 
+/* Returns: FALSE with nothing appended for something else than a pair */
+static gboolean
+read_cell (GVariant *pair, GArray *cells)
+{
+  gdouble numbers[2];
+  guint32 place[2];
+
+  if (!g_variant_is_of_type (pair, G_VARIANT_TYPE ("av")) ||
+      g_variant_n_children (pair) != G_N_ELEMENTS (numbers))
+    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    g_autoptr (GVariant) value = item (pair, i);
+
+    if (!to_number (value, &numbers[i]) || numbers[i] != floor (numbers[i]) ||
+        numbers[i] < 0 || numbers[i] > G_MAXUINT32)
+      return FALSE;
+    place[i] = (guint32) numbers[i];
+  }
+  g_array_append_vals (cells, place, G_N_ELEMENTS (place));
+  return TRUE;
+}
+
+/* Lenslets of the slopes.
+ * Returns: (transfer full) (nullable): a sentence; what is wrong with them */
+static gchar *
+read_cells (GVariant *told, const gchar *path, GArray **cells)
+{
+  g_autoptr (GVariant) list = g_variant_lookup_value (told, "row-column", NULL);
+  const gboolean is_list =
+      list && g_variant_is_of_type (list, G_VARIANT_TYPE ("av"));
+  const gsize n = is_list ? g_variant_n_children (list) : 0;
+
+  if (!list)
+    return NULL;
+  *cells = g_array_new (FALSE, FALSE, sizeof (guint32));
+  if (!is_list)
+    return say_fault (path,
+        "has no list in \"row-column\", where each cell has its [row, column]");
+  for (gsize i = 0; i < n; i++) {
+    g_autoptr (GVariant) pair = item (list, i);
+    g_autofree gchar *what = NULL;
+
+    if (read_cell (pair, *cells))
+      continue;
+    what = g_strdup_printf ("has no [row, column], whole numbers from 0, for "
+                            "cell %" G_GSIZE_FORMAT " in \"row-column\"",
+        i);
+    return say_fault (path, what);
+  }
+  return NULL;
+}
+
 /* --- which ---------------------------------------------------------------- */
 
 /* Is it about a file of this type and shape? One that was not completed tells
@@ -236,6 +288,20 @@ is_about (GVariant *told, const GstImagingNdArray *array, gint64 n_frames,
       return FALSE;
   }
   return g_variant_n_children (shape) + 1 >= array->n_dims;
+}
+
+/* Whether the file was replaced by another one of the same shape. */
+static gboolean
+is_of_another (GVariant *told, const gchar *path)
+{
+  g_autoptr (GVariant) sum = get (told, "sha256", "s");
+  g_autofree gchar *file = NULL, *found = NULL;
+
+  if (!sum)
+    return FALSE;
+  file = g_strndup (path, strlen (path) - strlen (".json"));
+  found = gst_imaging_sidecar_digest (file);
+  return found && strcmp (found, g_variant_get_string (sum, NULL)) != 0;
 }
 
 /* Of numbered files there is one for all: that of frame007.png is
@@ -335,6 +401,14 @@ gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
     sidecar->fault = say_fault (path, what);
     return FALSE;
   }
+  if (is_of_another (told, path))
+    sidecar->fault = say_fault (path,
+        "tells of another array: \"sha256\" is not that of its "
+        "file, which was replaced");
+  else
+    sidecar->fault = read_cells (told, path, &sidecar->cells);
+  if (sidecar->fault)
+    return FALSE;
   sidecar->first = (guint64) MAX (g_variant_get_int64 (start), 0);
   read_texts (of, keys, keys, quantity);
   read_numbers (of, "scale", "scale", (guint64) n_frames, quantity, series);

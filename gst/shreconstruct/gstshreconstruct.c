@@ -34,6 +34,7 @@
 #include "gstshreconstructcalibration.h"
 #include "gstshreconstructcontroller.h"
 #include "gstshreconstructdevice.h"
+#include "gstshreconstructlenslets.h"
 #include "gstshreconstructoutputs.h"
 #include "gstshreconstructrealtime.h"
 #include "gstshreconstructsettings.h"
@@ -72,6 +73,7 @@ struct _GstShReconstruct {
   gfloat *coefficients; /* [n_modes]: of the frame */
   GstShReconstructWavefront *wavefront;
   GstShReconstructRealtime *realtime;
+  GstShReconstructLenslets *lenslets;
   gboolean is_tensor;
   GstShReconstructShape shape; /* of tensors */
   GstShReconstructOrder order; /* of the columns of the matrix */
@@ -79,8 +81,11 @@ struct _GstShReconstruct {
   guint n_sent; /* outputs of the caps that were sent; 0 before */
   GstBufferPool *pool;
   gboolean is_dark, has_overflowed; /* of the frame before */
-  gboolean is_clipped;       /* reference commands are beyond the limits */
+  guint64 n_blind;     /* frames without a valid cell, up to the one before */
+  gboolean is_clipped; /* reference commands are beyond the limits */
   gboolean has_high_gain;    /* that was warned of */
+  ImkShreconstructFit fit;   /* of both matrices; all 0 without the second */
+  gboolean has_misfit;       /* that was warned of */
   gboolean has_doubt;        /* of the kernel, likewise */
   GstShReconstructPole pole; /* that was warned of */
   GstImagingNumbering numbering;
@@ -129,6 +134,11 @@ close_kernel (GstElement *element)
 /* A product of this many numbers takes one core 40 us from its caches; a device
  * takes 20 us for launches and a wait, and the transfer of slopes. */
 enum { LARGE_MATRIX = 1 << 20 };
+
+enum { BLACKOUT = 100 }; /* frames */
+
+/* R D of other units is 0.001 or less, and gains in R are seldom below this. */
+#define LEAST_RESPONSE 0.01
 
 static guint64
 size_of_matrix (const GstShReconstructSettings *s)
@@ -205,26 +215,80 @@ report_pole (GstShReconstruct *self)
 
 /* Once. z^d - (1 - leak) z^(d-1) + gain has its roots within the unit circle
  * for a delay d of 1 if gain is below 2 - leak, and for a longer one if it is
- * below less than that. */
+ * below less than that. The gain of the loop is that times R D, if D is known.
+ */
 static void
 report_gain (GstShReconstruct *self)
 {
   const GstShReconstructSettings *s =
       gst_imaging_settings_now (self->base.settings);
   const gboolean had_high_gain = self->has_high_gain;
+  const gdouble response = self->fit.largest > 0 ? self->fit.largest : 1;
   gdouble factor = s->mode_gains ? 0 : 1;
 
   for (guint m = 0; s->mode_gains && m < s->mode_gains->n; m++)
     factor = MAX (factor, s->mode_gains->values[m]);
-  self->has_high_gain =
-      !self->is_idle && !s->controller && factor * s->gain > 2 - s->leak;
-  if (self->has_high_gain && !had_high_gain)
+  factor *= s->gain;
+  self->has_high_gain = !self->is_idle && !self->fit.runs_away &&
+                        !s->controller && factor * response > 2 - s->leak;
+  if (!self->has_high_gain || had_high_gain)
+    return;
+  if (self->fit.largest > 0)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("The largest gain of a mode is %g, and R D reaches %.3g, where 1 is "
+         "that of an inverse: their product is %.3g, above 2 - leak = %g, so "
+         "the loop diverges. Set a gain below %.3g, or check that both "
+         "matrices have the same units.",
+            factor, response, factor * response, 2 - s->leak,
+            (2 - s->leak) * s->gain / (factor * response)),
+        (NULL));
+  else
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("The largest gain of a mode is %g, above 2 - leak = %g: no loop holds "
          "it, unless the control matrix is smaller than the inverse of the "
          "interaction matrix. Set a smaller gain%s.",
-            factor * s->gain, 2 - s->leak,
-            s->mode_gains ? " or mode-gains" : ""),
+            factor, 2 - s->leak, s->mode_gains ? " or mode-gains" : ""),
+        (NULL));
+}
+
+/* Finds what R does to D, and says once where that is no loop. */
+static void
+report_fit (GstShReconstruct *self, const ImkShreconstructConfig *c)
+{
+  const gboolean had_misfit = self->has_misfit;
+  ImkShreconstructFit *fit = &self->fit;
+
+  self->has_misfit = FALSE;
+  if (!c->interaction || imk_shreconstruct_find_fit (c, fit, NULL) != IMK_OK) {
+    *fit = (ImkShreconstructFit){0};
+    return;
+  }
+  self->has_misfit =
+      fit->runs_away || (fit->largest < LEAST_RESPONSE &&
+                            c->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE);
+  if (!self->has_misfit || had_misfit)
+    return;
+  if (fit->runs_away && fit->mean < 0)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("The control matrix has another sign than the inverse of the "
+         "interaction matrix: R D is %.3g on average over the modes, and needs "
+         "0 or more, so the loop runs away. Change the sign of one of them.",
+            fit->mean),
+        (NULL));
+  else if (fit->runs_away)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("Some modes of the loop run away: R D has the eigenvalue %.3g, and "
+         "needs 0 or more. Make matrix-location from this "
+         "interaction-location, and check the order of slopes and commands in "
+         "both.",
+            fit->lowest),
+        (NULL));
+  else
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("R D reaches %.3g, where 1 is that of an inverse, so the loop hardly "
+         "corrects. Check that matrix-location and interaction-location have "
+         "the same units, and leave gains to gain and mode-gains.",
+            fit->largest),
         (NULL));
 }
 
@@ -257,6 +321,15 @@ check_cells (guint n_sensor, guint n_cells, guint n_modes, ImkError *error)
       n_sensor, n_cells);
 }
 
+/* @s: with a control matrix */
+static const guint32 *
+lenslets_of_matrix (const GstShReconstructSettings *s)
+{
+  const GstShReconstructMatrix *m = gst_imaging_setting_file_data (s->matrix);
+
+  return m ? m->lenslets : NULL;
+}
+
 /* Does the matrix fit the sensor? */
 static ImkStatus
 check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
@@ -266,6 +339,9 @@ check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
       self->is_tensor && (self->shape == GST_SH_RECONSTRUCT_SHAPE_IMAGE ||
                              self->shape == GST_SH_RECONSTRUCT_SHAPE_PAIRS);
   const guint n_cells = plan->config.n_cells;
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
+  ImkStatus status;
 
   if (is_image && (plan->is_idle || self->n_input != n_cells))
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -275,9 +351,14 @@ check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
         2 * self->n_input,
         plan->is_idle ? ", as far as is known without a control matrix"
                       : " for the control matrix, which has other columns");
-  return self->n_input
-             ? check_cells (self->n_input, n_cells, plan->config.n_modes, error)
-             : IMK_OK;
+  status = self->n_input ? check_cells (self->n_input, n_cells,
+                               plan->config.n_modes, error)
+                         : IMK_OK;
+  return status == IMK_OK
+             ? gst_sh_reconstruct_lenslets_check (self->lenslets,
+                   lenslets_of_matrix (s), n_cells,
+                   gst_imaging_setting_file_location (s->matrix), error)
+             : status;
 }
 
 /* Keeps the current kernel on failure. */
@@ -286,11 +367,12 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
   ImkShreconstruct *kernel = NULL;
   GstShReconstructPlan plan;
   ImkStatus status =
-      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->base.settings),
-          TRUE, self->n_input, &plan, error);
+      gst_sh_reconstruct_plan (s, TRUE, self->n_input, &plan, error);
 
   plan.config.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   if (status == IMK_OK)
@@ -307,6 +389,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     self->n_modes = plan.config.n_modes;
     self->n_commands = plan.config.n_commands;
     self->order = plan.order;
+    gst_sh_reconstruct_lenslets_take (self->lenslets, lenslets_of_matrix (s),
+        self->n_cells, gst_imaging_setting_file_location (s->matrix));
     self->commands =
         g_realloc_n (self->commands, self->n_commands, sizeof (gfloat));
     self->coefficients =
@@ -314,6 +398,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     report_clipping (self, &plan.config);
     report_pole (self);
+    report_fit (self, &plan.config);
     report_gain (self);
     self->has_doubt = FALSE;
     report_doubt (self);
@@ -531,6 +616,27 @@ report_light (GstShReconstruct *self, const ImkShreconstructReport *report)
           gst_structure_new ("shreconstruct-light", "low-light", G_TYPE_BOOLEAN,
               self->is_dark, "cells-valid", G_TYPE_UINT, report->n_valid,
               "cells", G_TYPE_UINT, self->n_cells, NULL)));
+}
+
+/* Once for each time without light, also where min-valid is 0. */
+static void
+report_blackout (GstShReconstruct *self, const ImkShreconstructReport *report)
+{
+  if (report->n_valid == 0 && ++self->n_blind == BLACKOUT)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("No cell has been valid for %d frames, so the loop corrects nothing. "
+         "Bring light to the sensor, or lower the thresholds of shcentroid.",
+            BLACKOUT),
+        (NULL));
+  if (report->n_valid == 0)
+    return;
+  if (self->n_blind >= BLACKOUT)
+    GST_ELEMENT_INFO (self, STREAM, FAILED,
+        ("%u of %u cells are valid again, after %" G_GUINT64_FORMAT
+         " frames without one.",
+            report->n_valid, self->n_cells, self->n_blind),
+        (NULL));
+  self->n_blind = 0;
 }
 
 /* The first frame tells how many cells there are, and without a matrix each. */
@@ -825,6 +931,9 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   if (status == IMK_OK)
     status = gst_sh_reconstruct_slopes_open (&f.slopes, buffer,
         input_of (self, s), s->results, self->n_cells, &error);
+  if (status == IMK_OK)
+    status =
+        gst_sh_reconstruct_lenslets_follow (self->lenslets, &f.slopes, &error);
   if (status == IMK_OK) {
     self->n_input = self->n_cells;
     status = control (self, &f, s, &error);
@@ -841,6 +950,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
     fill_output (self, &f);
     if (f.is_closed) {
       report_light (self, &f.report);
+      report_blackout (self, &f.report);
       report_doubt (self);
     }
     gst_imaging_engine_count_frame (self->base.engine, entered);
@@ -953,12 +1063,14 @@ gst_sh_reconstruct_stop (GstElement *element)
       self->calibration, "The element was stopped.");
   gst_sh_reconstruct_wavefront_forget (self->wavefront);
   gst_sh_reconstruct_outputs_reset (self->outputs);
+  gst_sh_reconstruct_lenslets_forget (self->lenslets);
   gst_imaging_numbering_reset (&self->numbering);
   self->n_input = 0;
   gst_imaging_pool_clear (&self->pool);
   self->n_sent = 0;
   self->is_dark = self->has_overflowed = FALSE;
-  self->is_clipped = self->has_high_gain = FALSE;
+  self->n_blind = 0;
+  self->is_clipped = self->has_high_gain = self->has_misfit = FALSE;
   self->pole = (GstShReconstructPole){0};
   g_atomic_int_set (&self->wants_reset, FALSE);
 }
@@ -974,7 +1086,12 @@ reset (GstShReconstruct *self)
 static gboolean
 calibrate (GstShReconstruct *self, const gchar *location)
 {
-  return gst_sh_reconstruct_calibration_request (self->calibration, location);
+  GstShReconstructSettings *s = gst_imaging_settings_copy (self->base.settings);
+  const gboolean ok =
+      gst_sh_reconstruct_calibration_request (self->calibration, location, s);
+
+  gst_imaging_settings_free_copy (self->base.settings, s);
+  return ok;
 }
 
 static gboolean
@@ -1008,6 +1125,7 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_sh_reconstruct_device_free (self->device);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   gst_sh_reconstruct_realtime_free (self->realtime);
+  gst_sh_reconstruct_lenslets_free (self->lenslets);
   gst_imaging_results_cache_unref (self->cache);
   g_clear_pointer (&self->more, gst_structure_free);
   g_free (self->commands);
@@ -1103,6 +1221,7 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
   self->cache = gst_imaging_results_cache_new ();
+  self->lenslets = gst_sh_reconstruct_lenslets_new ();
   self->realtime = gst_sh_reconstruct_realtime_new (GST_ELEMENT (self));
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);

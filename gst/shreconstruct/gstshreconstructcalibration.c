@@ -6,6 +6,9 @@
 #include <glib/gstdio.h>
 
 #include "gstimagingarrayfile.h"
+#include "gstimagingsidecar.h"
+#include "gstshreconstructdestination.h"
+#include "gstshreconstructlenslets.h"
 
 struct _GstShReconstructCalibration {
   GstElement *element; /* owns this */
@@ -16,11 +19,13 @@ struct _GstShReconstructCalibration {
   gchar *location;
   gfloat *interaction, *noise; /* of the last one that was complete */
   guint n_cells, n_commands;
+  guint32 *lenslets; /* (nullable): [n_cells][2] */
 
   /* of the streaming thread */
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
   gdouble running_poke, told; /* progress */
+  guint32 *running_lenslets;  /* (nullable): [running_cells][2] */
   gfloat *running_flat;       /* [running_commands]: about which it pokes */
   guint8 *running_dead; /* [running_commands]: those that it does not poke */
 };
@@ -41,10 +46,12 @@ gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self)
   imk_shcalibration_free (self->kernel);
   g_free (self->running_flat);
   g_free (self->running_dead);
+  g_free (self->running_lenslets);
   g_mutex_clear (&self->lock);
   g_free (self->location);
   g_free (self->interaction);
   g_free (self->noise);
+  g_free (self->lenslets);
   g_free (self);
 }
 
@@ -74,6 +81,20 @@ noise_location (const gchar *location)
              : g_strconcat (location, "-noise", NULL);
 }
 
+/* Under the lock. */
+static gboolean
+save_sidecar (
+    GstShReconstructCalibration *self, const gchar *location, GError **error)
+{
+  static const gchar *const axes[] = {"command", "slopes x-then-y", NULL};
+  const GstImagingNdArray array = {.type = GST_IMAGING_ND_ARRAY_TYPE_F32,
+      .n_dims = 2,
+      .dims = {2 * (guint64) self->n_cells, self->n_commands}};
+
+  return gst_imaging_sidecar_save (
+      location, &array, axes, self->lenslets, self->n_cells, error);
+}
+
 /* Under the lock. The matrix is the last one: where it is, all is. */
 static gboolean
 save (GstShReconstructCalibration *self, const gchar *location, GError **error)
@@ -86,7 +107,7 @@ save (GstShReconstructCalibration *self, const gchar *location, GError **error)
     return FALSE;
   if (gst_imaging_array_save (location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims,
           self->interaction, error))
-    return TRUE;
+    return save_sidecar (self, location, error);
   g_unlink (noise);
   return FALSE;
 }
@@ -151,13 +172,17 @@ post_progress (GstShReconstructCalibration *self)
 
 /* A calibration takes long: a path that cannot be written is told before. */
 static gboolean
-check_location (GstShReconstructCalibration *self, const gchar *location)
+check_location (GstShReconstructCalibration *self,
+    const GstShReconstructSettings *s, const gchar *location)
 {
   static const guint64 dims[] = {2, 1};
   g_autofree gchar *noise = noise_location (location);
   g_autoptr (GError) error = NULL;
 
-  if (gst_imaging_array_check_save (
+  if (gst_sh_reconstruct_destination_check (s, location, &error) &&
+      gst_sh_reconstruct_destination_check (s, noise, &error) &&
+      gst_imaging_sidecar_check_save (location, &error) &&
+      gst_imaging_array_check_save (
           noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error) &&
       gst_imaging_array_check_save (
           location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error))
@@ -167,14 +192,14 @@ check_location (GstShReconstructCalibration *self, const gchar *location)
 }
 
 gboolean
-gst_sh_reconstruct_calibration_request (
-    GstShReconstructCalibration *self, const gchar *given)
+gst_sh_reconstruct_calibration_request (GstShReconstructCalibration *self,
+    const gchar *given, const GstShReconstructSettings *s)
 {
   const gchar *location = given && *given ? given : NULL;
   gboolean ok;
 
   if (gst_sh_reconstruct_calibration_is_on (self) ||
-      (location && !check_location (self, location)))
+      (location && !check_location (self, s, location)))
     return FALSE;
   g_mutex_lock (&self->lock);
   ok = !g_atomic_int_get (&self->is_wanted);
@@ -193,6 +218,7 @@ end (GstShReconstructCalibration *self)
   g_clear_pointer (&self->kernel, imk_shcalibration_free);
   g_clear_pointer (&self->running_flat, g_free);
   g_clear_pointer (&self->running_dead, g_free);
+  g_clear_pointer (&self->running_lenslets, g_free);
   self->told = 0;
   g_atomic_int_set (&self->is_wanted, FALSE);
 }
@@ -257,7 +283,7 @@ find_dead (const GstShReconstructSettings *s, guint n)
 static ImkStatus
 begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
     guint n_cells, guint n_commands, const gfloat *flat, const guint8 *dead,
-    ImkError *error)
+    const guint32 *lenslets, ImkError *error)
 {
   ImkShcalibrationConfig c;
 
@@ -271,6 +297,9 @@ begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
   c.dead = dead;
   self->running_flat = g_memdup2 (flat, n_commands * sizeof (*flat));
   self->running_dead = g_memdup2 (dead, n_commands);
+  if (gst_sh_reconstruct_lenslets_are_known (lenslets, n_cells))
+    self->running_lenslets =
+        g_memdup2 (lenslets, 2 * (gsize) n_cells * sizeof (*lenslets));
   return imk_shcalibration_new (&c, &self->kernel, error);
 }
 
@@ -291,6 +320,8 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report)
   self->noise = g_steal_pointer (&noise);
   self->n_cells = self->running_cells;
   self->n_commands = self->running_commands;
+  g_free (self->lenslets);
+  self->lenslets = g_steal_pointer (&self->running_lenslets);
 }
 
 /* Dark cells are expected; these are not. */
@@ -354,19 +385,23 @@ finish (GstShReconstructCalibration *self)
 
 gboolean
 gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
-    const GstShReconstructSettings *s, const GstShReconstructSlopes *slopes,
+    const GstShReconstructSettings *s, GstShReconstructSlopes *slopes,
     gboolean is_after_gap, guint n_cells, guint n_commands, gfloat *commands)
 {
   g_autofree gfloat *pokes = g_new (gfloat, n_commands);
   g_autofree guint8 *dead = find_dead (s, n_commands);
+  const guint32 *lenslets = gst_sh_reconstruct_slopes_places (slopes);
   ImkError error;
 
-  if (!self->kernel &&
-      begin (self, s, n_cells, n_commands, commands, dead, &error) != IMK_OK) {
+  if (!self->kernel && begin (self, s, n_cells, n_commands, commands, dead,
+                           lenslets, &error) != IMK_OK) {
     fail (self, error.message);
     return FALSE;
   }
-  if (self->running_cells != n_cells || self->running_commands != n_commands) {
+  if (self->running_cells != n_cells || self->running_commands != n_commands ||
+      (self->running_lenslets && lenslets &&
+          memcmp (self->running_lenslets, lenslets,
+              2 * n_cells * sizeof (*lenslets)) != 0)) {
     gst_sh_reconstruct_calibration_abandon (
         self, "The sensor or the mirror is another one.");
     return FALSE;

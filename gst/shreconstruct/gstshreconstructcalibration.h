@@ -16,9 +16,10 @@ void gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self);
 /* Any thread. Begins with the next frame.
  * @location: (nullable): where the matrix goes when it is complete
  * Returns: FALSE while one is running; or after a message that it cannot be
- * written */
+ * written, or is a file of @settings */
 gboolean gst_sh_reconstruct_calibration_request (
-    GstShReconstructCalibration *self, const gchar *location);
+    GstShReconstructCalibration *self, const gchar *location,
+    const GstShReconstructSettings *settings);
 
 /* Any thread. Returns: FALSE with a warning posted, also before there is a
  * matrix */
@@ -39,9 +40,8 @@ gboolean gst_sh_reconstruct_calibration_has_begun (
  * @commands: (inout): those of a flat mirror; pokes are added
  * Returns: FALSE when it has ended, and a message has been posted */
 gboolean gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
-    const GstShReconstructSettings *settings,
-    const GstShReconstructSlopes *slopes, gboolean is_after_gap, guint n_cells,
-    guint n_commands, gfloat *commands);
+    const GstShReconstructSettings *settings, GstShReconstructSlopes *slopes,
+    gboolean is_after_gap, guint n_cells, guint n_commands, gfloat *commands);
 
 /* Ends one that is running: nothing is written. */
 void gst_sh_reconstruct_calibration_fail (

@@ -8,28 +8,35 @@
 #include "gstshreconstructfile.h"
 
 /* @told: (out) (transfer full) (nullable): what the file tells of its axes
+ * @lenslets, @n_cells: (out) (transfer full) (nullable): of its slopes
  * Returns: FALSE with @error set, where the file beside it cannot be used */
 static gboolean
 read_told (const gchar *property, const gchar *location, gint part,
-    GstStructure **told, ImkError *error)
+    GstStructure **told, guint32 **lenslets, guint *n_cells, ImkError *error)
 {
   g_autoptr (GstImagingArrayReader) reader =
       gst_imaging_array_reader_new_part (location, G_MAXUINT64, part, NULL);
   g_autoptr (GstImagingDescription) description = NULL;
+  const guint32 *cells;
   const gchar *fault;
 
   *told = NULL;
+  *lenslets = NULL;
+  *n_cells = 0;
   if (!reader)
     return TRUE;
   description = gst_imaging_description_new (
       gst_imaging_array_reader_get_array (reader), location);
   fault = gst_imaging_description_get_fault (description);
-  if (fault)
+  if (fault) {
     imk_error_set (error, IMK_ERROR_FILE,
         "%s: the order of slopes is not known: %s", property, fault);
-  else
-    *told = gst_imaging_description_at (description, 0);
-  return !fault;
+    return FALSE;
+  }
+  *told = gst_imaging_description_at (description, 0);
+  cells = gst_imaging_description_get_cells (description, n_cells);
+  *lenslets = g_memdup2 (cells, 2 * (gsize) *n_cells * sizeof (*cells));
+  return TRUE;
 }
 
 /* Returns: (transfer full): in lower case, as FITS has capitals; "" without */
@@ -50,6 +57,15 @@ order_of (const gchar *name)
     return GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
   return strstr (name, "x-then-y") ? GST_SH_RECONSTRUCT_ORDER_X_THEN_Y
                                    : GST_SH_RECONSTRUCT_ORDER_AUTO;
+}
+
+/* MEASUREMENTS_TO_MODES or CONTROL_MATRIX */
+static GstShReconstructRows
+rows_of_image (const gchar *image)
+{
+  return g_str_equal (image, "MEASUREMENTS_TO_MODES")
+             ? GST_SH_RECONSTRUCT_ROWS_MODES
+             : GST_SH_RECONSTRUCT_ROWS_COMMANDS;
 }
 
 static GstShReconstructRows
@@ -175,6 +191,40 @@ take_pairs (GstShReconstructMatrix *self, const GstStructure *told,
   return TRUE;
 }
 
+/* Two slopes for each lenslet that is named. */
+static gboolean
+check_lenslets (const GstShReconstructMatrix *self, guint n_cells, guint axis,
+    const gchar *property, const gchar *location, ImkError *error)
+{
+  const guint64 n_slopes =
+      self->array->n_dims == 2 ? self->array->dims[axis == 0] : 0;
+
+  if (!self->lenslets || n_slopes == 2 * (guint64) n_cells)
+    return TRUE;
+  imk_error_set (error, IMK_ERROR_FILE,
+      "%s \"%s\" has %" G_GUINT64_FORMAT
+      " slopes, and the .json beside it names %u lenslets in \"row-column\". "
+      "Write it again with its file, or remove it.",
+      property, location, n_slopes, n_cells);
+  return FALSE;
+}
+
+/* Names and order of the slopes, along @axis. */
+static void
+arrange (GstShReconstructMatrix *self, const GstStructure *told, guint axis)
+{
+  GstShCentroidArray *array = self->array;
+  gboolean is_cube;
+
+  if (take_pairs (self, told, self->image, axis))
+    return;
+  is_cube = flatten (array);
+  if (array->n_dims == 2)
+    orient (self, told, is_cube, axis);
+  if (self->image && axis == 0)
+    self->rows = rows_of_image (self->image);
+}
+
 GstShReconstructMatrix *
 gst_sh_reconstruct_matrix_load (
     const gchar *property, const gchar *location, guint axis, ImkError *error)
@@ -185,12 +235,14 @@ gst_sh_reconstruct_matrix_load (
       gst_sh_reconstruct_array_load (property, location, error);
   g_autoptr (GstStructure) told = NULL;
   GstShReconstructMatrix *self;
-  gboolean is_cube;
+  guint32 *lenslets;
+  guint n_cells;
 
   if (!array ||
       !gst_sh_reconstruct_find_image (
           property, location, &name, &part, error) ||
-      !read_told (property, location, part, &told, error)) {
+      !read_told (
+          property, location, part, &told, &lenslets, &n_cells, error)) {
     g_free (array);
     return NULL;
   }
@@ -200,12 +252,13 @@ gst_sh_reconstruct_matrix_load (
   self->is_guess =
       array->n_dims == 3 && array->dims[2] == 2 && array->dims[1] != 2;
   self->array = array;
-  if (take_pairs (self, told, name, axis))
+  self->image = name;
+  self->lenslets = lenslets;
+  arrange (self, told, axis);
+  if (check_lenslets (self, n_cells, axis, property, location, error))
     return self;
-  is_cube = flatten (array);
-  if (array->n_dims == 2)
-    orient (self, told, is_cube, axis);
-  return self;
+  gst_sh_reconstruct_matrix_free (self);
+  return NULL;
 }
 
 void
@@ -214,5 +267,6 @@ gst_sh_reconstruct_matrix_free (gpointer matrix)
   GstShReconstructMatrix *self = matrix;
 
   g_free (self->array);
+  g_free (self->lenslets);
   g_free (self);
 }

@@ -15,9 +15,11 @@ typedef enum {
 
 typedef struct {
   GstShCentroidArray *array;
-  GstShReconstructRows rows;   /* as the file names the axis without slopes */
+  const gchar *image;        /* (nullable): its name, where there are others */
+  GstShReconstructRows rows; /* as the file names the axis without slopes */
   GstShReconstructOrder order; /* AUTO: the file does not tell */
   gboolean is_guess;           /* @order is that of the shape, not of a name */
+  guint32 *lenslets; /* (nullable): row and column of each cell, [n][2] */
 } GstShReconstructMatrix;
 
 /* @axis: of slopes: 0 along a row, 1 from row to row. A file that names the

@@ -136,6 +136,23 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
   return status;
 }
 
+/* Both matrices are of the same lenslets, where both name them. */
+static ImkStatus
+check_lenslets (
+    const GstShReconstructSettings *s, guint n_cells, ImkError *error)
+{
+  const GstShReconstructMatrix *r = s->matrix->data, *d = s->interaction->data;
+
+  for (guint i = 0; r->lenslets && d->lenslets && i < 2 * n_cells; i++)
+    if (r->lenslets[i] != d->lenslets[i])
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "interaction-location \"%s\" is measured with other lenslets than "
+          "matrix-location \"%s\" is made for: cell %u is another one. Use the "
+          "two that belong together.",
+          s->interaction->location, s->matrix->location, i / 2);
+  return IMK_OK;
+}
+
 /* D has a column for each command, or D M one for each mode. */
 static ImkStatus
 plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
@@ -148,8 +165,7 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
   gsize n;
   ImkStatus status;
 
-  if (!s->interaction || p->is_idle ||
-      s->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
+  if (!s->interaction || p->is_idle)
     return IMK_OK;
   a = ((const GstShReconstructMatrix *) s->interaction->data)->array;
   p->config.interaction_is_modal =
@@ -171,8 +187,10 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
     return wrong_shape (
         s->interaction, a, "interaction-location", expected, error);
   }
-  status =
-      find_order (s, "interaction-location", s->interaction, &order, error);
+  status = check_lenslets (s, c->n_cells, error);
+  if (status == IMK_OK)
+    status =
+        find_order (s, "interaction-location", s->interaction, &order, error);
   if (status != IMK_OK || !with_matrices)
     return status;
   p->config.interaction = p->interaction = g_new (gfloat, a->n);
@@ -188,19 +206,24 @@ static ImkStatus
 check_rows (const GstShReconstructSettings *s, ImkError *error)
 {
   const GstShReconstructMatrix *matrix = s->matrix->data;
+  const gboolean is_modal = matrix->rows == GST_SH_RECONSTRUCT_ROWS_MODES;
+  g_autofree gchar *says =
+      matrix->image ? g_strdup_printf ("has the image %s", matrix->image)
+                    : g_strdup_printf ("names its rows \"%s\"",
+                          is_modal ? "mode" : "command");
 
-  if (matrix->rows == GST_SH_RECONSTRUCT_ROWS_MODES && !s->modes)
+  if (is_modal && !s->modes)
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "matrix-location \"%s\" names its rows \"mode\": set modes-location to "
-        "the commands of each mode, such as modes.npy beside it, or make the "
-        "matrix without --modal.",
-        s->matrix->location);
+        "matrix-location \"%s\" %s: set modes-location to the commands of each "
+        "mode, such as modes.npy beside it or the same file, or make the matrix "
+        "without --modal.",
+        s->matrix->location, says);
   if (matrix->rows == GST_SH_RECONSTRUCT_ROWS_COMMANDS && s->modes)
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "matrix-location \"%s\" names its rows \"command\", and modes-location "
-        "needs a row for each mode: leave modes-location empty, or make the "
-        "matrix with `gst-imaging ao invert --modal`.",
-        s->matrix->location);
+        "matrix-location \"%s\" %s, and modes-location needs a row for each "
+        "mode: leave modes-location empty, or make the matrix with `gst-imaging "
+        "ao invert --modal`.",
+        s->matrix->location, says);
   return IMK_OK;
 }
 

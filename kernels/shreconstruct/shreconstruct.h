@@ -65,7 +65,8 @@ typedef enum ImkShreconstructStorage {
  * @min_valid: share of valid cells below which @dark counts, 0 to 1
  * @n_threads: CPU threads, 0 for one a processor
  * @interaction: (nullable): D [2 n_cells][n_commands]: slopes of one unit of
- *   each command; read with IMK_SHRECONSTRUCT_INVALID_EXCLUDE alone
+ *   each command; read with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, and by
+ *   imk_shreconstruct_find_fit()
  * @exclude_cells: the most cells that a frame takes out of the fit or back
  *   into it, 1 or more. It bounds the time of a frame: a cell costs about
  *   4 n_out n_modes + 8 n_out^2 multiplications, with n_out cells out
@@ -157,6 +158,28 @@ IMK_API ImkStatus imk_shreconstruct_update (ImkShreconstruct *self,
  *   on in which the slopes of a cell have been held for 100 frames, which cell
  */
 IMK_API const char *imk_shreconstruct_doubt (const ImkShreconstruct *self);
+
+/* Of L = R D M, what a frame makes of the modes; without gain. */
+typedef struct ImkShreconstructFit {
+  double mean;    /* trace of L for each mode, to about 10 % of @largest; 1 for
+                   * the inverse of D, fewer if R leaves modes out */
+  double largest; /* size of the largest eigenvalue: 1 for the inverse of D */
+  double lowest;  /* the eigenvalue farthest from @largest, which is real */
+  bool runs_away; /* @lowest is below 0: no gain makes such a loop stable */
+} ImkShreconstructFit;
+
+/**
+ * imk_shreconstruct_find_fit: (whether R is an inverse of D, with its sign)
+ * @config: as for imk_shreconstruct_new(), with @interaction
+ * @fit: (out)
+ *
+ * Takes about 65 products of each matrix with a vector.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; @fit undefined
+ * Source: Hutchinson 1990, Commun. Stat. Simul. 19, 433, for @mean; power
+ * iteration for the others */
+IMK_API ImkStatus imk_shreconstruct_find_fit (
+    const ImkShreconstructConfig *config, ImkShreconstructFit *fit,
+    ImkError *error);
 
 /* Takes over the state of @from, where it is of the same size: so that another
  * matrix does not make the mirror jump. With a slew limit the last commands of

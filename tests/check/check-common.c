@@ -671,6 +671,8 @@ check_parse (GstMessage *message)
 
   if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING)
     gst_message_parse_warning (message, &error, NULL);
+  else if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_INFO)
+    gst_message_parse_info (message, &error, NULL);
   else
     gst_message_parse_error (message, &error, NULL);
   return error;

@@ -4,6 +4,7 @@
 #include "check-common.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include <glib/gstdio.h>
 
@@ -203,6 +204,70 @@ CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
   gst_util_set_object_arg (G_OBJECT (h->element), "mode-gains", "<1.0,3.0>");
   step (h, 0);
   check_warning (bus, LIBRARY, SETTINGS, "is 3, above 2 - leak = 1.75");
+}
+
+/* By R D of both commands, and the gain. */
+static const struct {
+  gfloat first, second;
+  gdouble gain;
+  const gchar *words; /* (nullable) */
+} responses[] = {
+    {1, 1, 0.5, NULL},
+    {0.3f, 0.3f, 1, NULL}, /* a gain in R */
+    {1, 0, 0.5, NULL},     /* a mode left out */
+    {-1, -1, 0.5, "R D is -1 on average"},
+    {-0.001f, -0.001f, 0.5, "another sign"},
+    {1, -1, 0.5, "has the eigenvalue -1"},
+    {0.001f, 0.001f, 0.5, "R D reaches 0.001"},
+    {5, 5, 0.5, "their product is 2.5, above 2 - leak = 2"},
+    {5, 1, 0.3, NULL},
+};
+
+/* By the interaction matrix, whatever becomes of invalid cells. */
+CHECK_LOOP_TEST (
+    test_matrices_that_make_no_loop_are_a_warning, G_N_ELEMENTS (responses))
+{
+  const gfloat x = responses[__i__].first, y = responses[__i__].second;
+  const gfloat values[] = {x, 0, x, 0, 0, y, 0, y};
+  g_autofree gchar *path = check_path_of ("response.npy");
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  write_array ("response.npy", 2 * N_CELLS, N_COMMANDS, values);
+  g_object_set (h->element, "gain", responses[__i__].gain,
+      "interaction-location", path, NULL);
+  step (h, 0);
+  if (responses[__i__].words)
+    check_warning (bus, LIBRARY, SETTINGS, responses[__i__].words);
+  gst_util_set_object_arg (G_OBJECT (h->element), "invalid-policy", "hold");
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
+/* D of commands or of modes, and R of modes: a tip of both commands. */
+CHECK_LOOP_TEST (test_the_response_of_modes_has_their_sign, 2)
+{
+  const gfloat modes[] = {1, 1};
+  const gfloat control[] = {0.25f, 0.25f, 0.25f, 0.25f};
+  const gfloat of_commands[] = {-1, 0, -1, 0, 0, -1, 0, -1};
+  const gfloat of_modes[] = {-1, -1, -1, -1};
+  g_autofree gchar *line = in_folder (
+      "shreconstruct matrix-location=$/tip-control.npy "
+      "modes-location=$/tip-modes.npy interaction-location=$/tip-d.npy");
+  g_autoptr (GstElement) element = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+
+  write_array ("tip-control.npy", 1, 2 * N_CELLS, control);
+  write_array ("tip-modes.npy", N_COMMANDS, 1, modes);
+  write_array ("tip-d.npy", 2 * N_CELLS, __i__ ? 1 : N_COMMANDS,
+      __i__ ? of_modes : of_commands);
+  element = gst_parse_launch (line, NULL);
+  bus = check_watch (element);
+  h = gst_harness_new_with_element (element, "sink", "src");
+  gst_harness_set_src_caps_str (h, SLOPES);
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "R D is -1 on average");
 }
 
 /* [2, 2] has the same shape transposed: an integrator, and a PI controller. */
@@ -567,6 +632,27 @@ CHECK_TEST (test_light_that_goes_and_comes_back_is_told)
     fail_unless (low_light == (i == 0));
   }
   fail_unless (gst_bus_have_pending (bus) == FALSE);
+}
+
+/* Twice, and each with one warning. */
+CHECK_TEST (test_a_long_time_without_a_valid_cell_is_a_warning)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1", SLOPES_AND_FLAGS);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  for (guint t = 0; t < 500; t++) {
+    const gboolean is_dark = t % 250 > 0 && t % 250 < 150;
+
+    check_push (h, flagged_new (-1, is_dark), GST_FLOW_OK);
+    gst_buffer_unref (check_pull (h));
+    if (t % 250 == 100)
+      check_warning (bus, STREAM, FAILED, "has been valid for 100 frames");
+    if (t % 250 == 150)
+      check_says (bus, GST_MESSAGE_INFO,
+          "2 of 2 cells are valid again, after 149 frames");
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_INFO), 0);
+  }
 }
 
 CHECK_TEST (test_a_missing_frame_makes_no_larger_step)
@@ -937,6 +1023,71 @@ CHECK_LOOP_TEST (
   g_signal_emit_by_name (h->element, "calibrate", good, &ok);
   fail_unless (ok);
   fail_unless_equals_int (count_files (), n_files);
+}
+
+/* Also by another way to it. */
+CHECK_LOOP_TEST (test_a_calibration_replaces_no_file_of_the_loop, 5)
+{
+  static const gchar *const to[] = {
+      "$/means.npy", NULL, "$/link.npy", "$/tip.npy", "$/tip.npy"};
+  g_autofree gchar *settings =
+      in_folder (__i__ == 4 ? "actuator-map-location=$/tip-noise.npy"
+                            : "mirror-0-location=$/tip.npy");
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  g_autofree gchar *folder = g_path_get_basename (check_folder ());
+  g_autofree gchar *path = to[__i__] ? in_folder (to[__i__])
+                                     : g_strdup_printf ("%s/../%s/means.npy",
+                                           check_folder (), folder);
+  g_autofree gchar *link = check_path_of ("link.npy");
+  const gfloat map[] = {0, 1};
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  write_array ("tip-noise.npy", 1, 2, map);
+  fail_unless_equals_int (symlink ("means.npy", link), 0);
+  h = harness_new (settings, SLOPES);
+  bus = check_watch (h->element);
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  fail_unless (!ok);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), "Choose another file"), "%s",
+      told_by (message, "text"));
+  fail_unless_equals_float (step (h, 0), 0); /* no poke */
+  g_unlink (link);
+}
+
+/* An older .json beside it tells of another array; one of somebody else is
+ * left alone. */
+CHECK_LOOP_TEST (test_a_calibration_replaces_what_tells_of_the_file, 2)
+{
+  g_autoptr (CheckHarness) h = harness_new ("calibration-poke=0.5", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *path = check_path_of ("told.npy");
+  g_autofree gchar *beside = check_path_of ("told.npy.json");
+  g_autofree gchar *noise = check_path_of ("told-noise.npy.json");
+  g_autofree gchar *text = NULL;
+  const gchar *old = __i__ ? "{}" : "{\"schema\": \"gst-imaging-sidecar-v1\"}";
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  fail_unless (g_file_set_contents (beside, old, -1, NULL));
+  fail_unless (g_file_set_contents (noise, old, -1, NULL));
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  fail_unless (ok == (__i__ == 0));
+  if (!ok) {
+    message = check_element_message (bus, "shreconstruct-calibration");
+    fail_unless (strstr (told_by (message, "text"), "not of gst-imaging"));
+    g_unlink (beside);
+    g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+    gst_clear_message (&message);
+  }
+  message = calibrate (h, bus, 2, 400, 0);
+  fail_unless_equals_string (told_by (message, "state"), "done");
+  fail_unless (g_file_test (noise, G_FILE_TEST_EXISTS) == __i__);
+  fail_unless (g_file_get_contents (beside, &text, NULL, NULL));
+  fail_unless (strstr (text, "slopes x-then-y") && strstr (text, "sha256"));
 }
 
 /* The path became a folder meanwhile. */
@@ -1425,8 +1576,13 @@ CHECK_TEST (test_a_cell_that_is_held_for_long_is_told)
   g_autoptr (CheckBus) bus = check_watch (h->element);
 
   step (h, 1);
-  for (guint t = 0; t < 200; t++)
-    step (h, NAN);
+  for (guint t = 0; t < 200; t++) {
+    const gfloat slopes[] = {NAN, (gfloat) (t % 2), 0, 0};
+
+    check_push (
+        h, gst_buffer_new_memdup (slopes, sizeof (slopes)), GST_FLOW_OK);
+    gst_buffer_unref (check_pull (h));
+  }
   check_warning (bus, LIBRARY, SETTINGS, "has been invalid for 100 frames");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """shreconstruct behind shcentroid: closed loops beside the same controller in float64, and gst-imaging ao."""
+import hashlib
 import json
 import os
 import subprocess
@@ -303,6 +304,69 @@ class Loop(Folder):
         for commands in found[1:]:
             np.testing.assert_array_equal(commands, found[0])
 
+    def name_lenslets(self, path, shape, cells, *names, **more):
+        """As `ao invert` does."""
+        name_axes(path, shape, *names)
+        with open(path + ".json", encoding="utf-8") as file:
+            told = json.load(file)
+        with open(path + ".json", "w", encoding="utf-8") as file:
+            json.dump({**told, "row-column": cells, **more}, file)
+
+    def test_a_matrix_of_other_lenslets_is_refused(self):
+        """As many cells of another grid: in the first frame, and in a loop that goes on with the matrix before"""
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        same = [list(divmod(i, CELLS)) for i in range(N)]
+        other = same[:7] + [[1, 5]] + same[8:]
+        elements = f"{SENSOR} fields=slopes ! shreconstruct name=rc matrix-location={self.matrix}"
+        for cells in same, [[0, i] for i in range(N)]:  # the latter of a map without rows and columns
+            self.name_lenslets(self.matrix, [12, 2 * N], cells, "slopes x-then-y", "command")
+            with Stream(elements) as stream:
+                stream.commands(frame)
+        sentence = "cell 7 is that of row 1, column 1, and in the matrix that of row 1, column 5"
+        self.name_lenslets(self.matrix, [12, 2 * N], other, "slopes x-then-y", "command")
+        with self.assertRaisesRegex(AssertionError, sentence):
+            with Stream(elements) as stream:
+                stream.commands(frame)
+        good = self.save("good.npy", self.control)
+        with Stream(f"{SENSOR} fields=slopes ! shreconstruct name=rc matrix-location={good} gain=1 leak=1") as stream:
+            before = stream.commands(frame)
+            stream.pipeline.get_by_name("rc").set_property("matrix-location", self.matrix)
+            np.testing.assert_array_equal(stream.commands(frame), before)
+            warning = stream.pipeline.get_bus().pop_filtered(Gst.MessageType.WARNING)
+            self.assertRegex(warning.parse_warning()[0].message, sentence)
+
+    def test_both_matrices_are_of_the_same_lenslets(self):
+        cells = [list(divmod(i, CELLS)) for i in range(N)]
+        interaction = self.save("d.npy", self.influence.astype(np.float32))
+        self.name_lenslets(self.matrix, [12, 2 * N], cells, "slopes x-then-y", "command")
+        self.name_lenslets(interaction, [2 * N, 12], cells[:-1] + [[9, 9]], "command", "slopes x-then-y")
+        with self.assertRaisesRegex(AssertionError, f"measured with other lenslets than .*: cell {N - 1} is another one"):
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix} interaction-location={interaction}") as stream:
+                stream.commands(frame_of(np.zeros(2 * N), self.rng))
+
+    def test_lenslets_that_are_named_wrongly_are_told(self):
+        cells = [list(divmod(i, CELLS)) for i in range(N)]
+        for wrong, sentence in ((7, 'no list in "row-column"'), ([*cells[:3], [1], *cells[4:]], "for cell 3"), ([*cells[:-1], [1, 2, 3]], f"for cell {N - 1}"),
+                                ([[0, -1], *cells[1:]], "for cell 0"), ([[0, 1.5], *cells[1:]], "for cell 0"), ([["a", "b"], *cells[1:]], "for cell 0"),
+                                (cells[1:], f"has {2 * N} slopes, and the .json beside it names {N - 1} lenslets")):
+            self.name_lenslets(self.matrix, [12, 2 * N], wrong, "slopes x-then-y", "command")
+            with self.subTest(wrong=str(wrong)[:20]), self.assertRaisesRegex(AssertionError, sentence):
+                with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix}") as stream:
+                    stream.commands(frame_of(np.zeros(2 * N), self.rng))
+
+    def test_a_file_beside_a_matrix_that_was_replaced_is_refused(self):
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        with open(self.matrix, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        self.name_lenslets(self.matrix, [12, 2 * N], [list(divmod(i, CELLS)) for i in range(N)], "slopes x-then-y", "command", sha256=digest)
+        elements = f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix}"
+        with Stream(elements) as stream:
+            stream.commands(frame)
+        self.save("control.npy", 2 * self.control)
+        with self.assertRaisesRegex(AssertionError, "control.npy.json.* tells of another array: .*sha256"):
+            with Stream(elements) as stream:
+                stream.commands(frame)
+
     def test_a_matrix_that_would_fit_transposed_is_told(self):
         path = self.save("t.npy", np.ascontiguousarray(self.control.T))
         with self.assertRaisesRegex(AssertionError, f"would fit the {N} cells of the sensor transposed"):
@@ -343,6 +407,9 @@ class Loop(Folder):
         aot.write(np, path, [], {}, [aot.Image(name, np.ascontiguousarray(values)) for name, values in (
             ("MEASUREMENTS", np.ones((9, 2, N))), ("MEASUREMENTS_TO_MODES", modal.reshape(5, 2, N)), ("MODES_TO_COMMANDS", modes),
             ("INTERACTION_MATRIX", d.reshape(2, N, 12).transpose(1, 0, 2)), ("REF_COMMANDS", flat), ("REF_MEASUREMENTS", offsets))])
+        both = f"{self.folder}/both.fits"
+        aot.write(np, both, [], {}, [aot.Image(name, np.ascontiguousarray(values)) for name, values in (
+            ("CONTROL_MATRIX", self.control.reshape(12, 2, N)), ("MODES_TO_COMMANDS", np.eye(12)))])
         names = "matrix", "modes", "interaction", "reference", "slope-offsets"
         found = []
         pairs = self.save("pairs.npy", d.reshape(2, N, 12).transpose(1, 0, 2))
@@ -356,6 +423,11 @@ class Loop(Folder):
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix} invalid-policy=exclude interaction-location="
                         + self.save("few.npy", np.ones((9, 2, 5)))) as stream:
                 stream.commands(frame)
+        for files, sentence in ((f"matrix-location={path}", "has the image MEASUREMENTS_TO_MODES: set modes-location"),
+                                (f"matrix-location={both} modes-location={both}", "has the image CONTROL_MATRIX, and modes-location needs")):
+            with self.assertRaisesRegex(AssertionError, sentence):
+                with Stream(f"{SENSOR} fields=slopes ! shreconstruct {files}") as stream:
+                    stream.commands(frame)
         two = f"{self.folder}/two.fits"
         aot.write(np, two, [], {}, [aot.Image(name, self.control.reshape(12, 2, N)) for name in ("A", "B")])
         for properties, sentence in ((f"matrix-location={two}", r"has 2 images \(0: A f32 \[12, 2, 36\]; 1: B .*, none of them named CONTROL_MATRIX"),

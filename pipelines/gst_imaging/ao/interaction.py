@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Interaction matrices [2 cells, commands] and control matrices: which axis has the slopes, and in which order. Cubes of cacao."""
+import json
 import os
 
 from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 from . import images, telemetry
 
+SCHEMA = "gst-imaging-sidecar-v1"
 ORDERS = ("interleaved", "x-then-y")
 KINDS = ("interaction", "matrix")  # of images, by the axis of slopes
 FIELDS = ("x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags")  # of centroids
@@ -19,6 +21,21 @@ def names_of(path, part, n_dims):
     arrays.refuse_fault(path)
     told = arrays.quantities_of(path)[0]
     return [told.get(f"axis-{axis}-name", "").lower() for axis in range(n_dims)]
+
+
+def lenslets_of(path, n_cells):
+    """Returns: [row, column] of the lenslet of each cell, as the .json beside the file names them; None without"""
+    library.Arrays(images.part_of(path, KINDS[0])).refuse_fault(path)
+    try:
+        with open(path + ".json", encoding="utf-8") as file:
+            told = json.load(file)
+    except (FileNotFoundError, ValueError):
+        return None
+    found = told.get("row-column") if isinstance(told, dict) and told.get("schema") == SCHEMA else None
+    if found and len(found) != n_cells:
+        raise Failure(UNREADABLE, f"{path} has {n_cells} cells, and {path}.json names {len(found)} lenslets in \"row-column\". Write it again with its"
+                                  " file, or remove it.")
+    return found
 
 
 def order_of(name):

@@ -14,6 +14,7 @@ chooses the gain of each mode that leaves the smallest residual (Gendron and Len
 controller.npy for shreconstruct.
 """
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -175,9 +176,11 @@ def save(np, made, name, values, axes=None, more=()):
     values = np.ascontiguousarray(values.astype(np.float32))
     library.Arrays().save_values(np, made.path(name), values)
     if axes:
-        told = {"schema": "gst-imaging-sidecar-v1", "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
+        with open(made.path(name), "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        told = {"schema": interaction.SCHEMA, "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
                 "complete": True, "quantity": {"name": os.path.splitext(name)[0], "unit": "", "scale": 1, "offset": 0, "axes": [
-                    {"name": axis, "unit": "", "step": 1, "origin": 0} for axis in axes]}, **dict(more)}
+                    {"name": axis, "unit": "", "step": 1, "origin": 0} for axis in axes]}, "sha256": digest, **dict(more)}
         with open(made.path(name + ".json"), "w", encoding="utf-8") as file:
             json.dump(told, file, indent=1)
 
@@ -211,6 +214,7 @@ def read_noise(path, given):
 def invert(np, options, made):
     noise = read_noise(options.input, options.matrix_noise)
     matrix = interaction.arrange(np, options.input, read_array(np, options.input, "interaction"), noise, options.slope_order, made)
+    lenslets = interaction.lenslets_of(options.input, len(matrix) // 2)
     basis_modes = read_modes(np, options.modes, matrix.shape[1]) if options.modes else None
     seen = matrix if basis_modes is None else matrix @ basis_modes
     check(options, min(seen.shape))
@@ -235,6 +239,8 @@ def invert(np, options, made):
         used = inverted > 0
         control = (modes.T[:, used] * inverted[used]) @ slopes.T[used]
     told = {"modes": os.path.basename(options.modes)} if options.modes else {}
+    if lenslets:
+        told["row-column"] = lenslets
     if options.modal:
         rows, modes = (control, basis_modes) if options.modes else (inverted[used, None] * slopes.T[used], modes.T[:, used])
         save(np, made, "control.npy", rows, [SLOPES, "mode"], told)

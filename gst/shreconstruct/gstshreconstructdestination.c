@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshreconstructdestination.h"
+
+#include <glib/gstdio.h>
+
+static gboolean
+is_same_file (const gchar *a, const gchar *b)
+{
+  g_autofree gchar *path_a = g_canonicalize_filename (a, NULL);
+  g_autofree gchar *path_b = g_canonicalize_filename (b, NULL);
+  GStatBuf of_a, of_b;
+
+  if (g_str_equal (path_a, path_b))
+    return TRUE;
+  return g_stat (a, &of_a) == 0 && g_stat (b, &of_b) == 0 &&
+         of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+gboolean
+gst_sh_reconstruct_destination_check (
+    const GstShReconstructSettings *s, const gchar *location, GError **error)
+{
+  const GstImagingSettingsTable *table = &gst_sh_reconstruct_table;
+
+  for (guint i = 0; i < table->n_settings; i++) {
+    const GstImagingSetting *setting = &table->settings[i];
+    const GstImagingFile *file =
+        setting->kind == GST_IMAGING_KIND_PATH
+            ? G_STRUCT_MEMBER (GstImagingFile *, s, setting->offset)
+            : NULL;
+
+    if (!file || !is_same_file (location, file->location))
+      continue;
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_EXIST,
+        "\"%s\" is the file of %s, which the loop uses. Choose another file "
+        "for the calibration, or leave %s empty.",
+        location, setting->name, setting->name);
+    return FALSE;
+  }
+  return TRUE;
+}

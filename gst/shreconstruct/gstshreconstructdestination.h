@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Files that a calibration may replace. */
+#pragma once
+
+#include "gstshreconstructsettings.h"
+
+G_BEGIN_DECLS
+
+/* Returns: FALSE with @error set where @location is a file that a property
+ * names, also by another path or link */
+gboolean gst_sh_reconstruct_destination_check (
+    const GstShReconstructSettings *settings, const gchar *location,
+    GError **error);
+
+G_END_DECLS
