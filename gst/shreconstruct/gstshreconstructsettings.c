@@ -150,7 +150,8 @@ static const GstImagingSetting settings[] = {
         "such as those of non-common-path aberrations. Empty: 0"),
     MATRIX_OF ("interaction", interaction,
         "Path of an array [2 cells, commands]: the interaction matrix that the "
-        "control matrix was made from, for invalid-policy=exclude"),
+        "control matrix was made from, for invalid-policy=exclude, and to warn "
+        "of a control matrix with another sign or size"),
     FILE_OF ("actuator-map", OUTPUT, actuator_map,
         "Path of an array [outputs]: which command, from 0, each output of the "
         "pad src has; -1: it is always 0. Empty: the commands in their order"),

@@ -93,8 +93,8 @@ draw (Loop *l, uint64_t *seed)
   }
 }
 
-/* Of Hutchinson 1990, Commun. Stat. Simul. 19, 433. Returns: the trace of L,
- * for each mode */
+/* Of Hutchinson 1990, Communications in Statistics 19, 433. Returns: the trace
+ * of L, for each mode */
 static double
 find_mean (Loop *l, uint64_t *seed)
 {

@@ -175,8 +175,8 @@ typedef struct ImkShreconstructFit {
  *
  * Takes about 65 products of each matrix with a vector.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; @fit undefined
- * Source: Hutchinson 1990, Commun. Stat. Simul. 19, 433, for @mean; power
- * iteration for the others */
+ * Source: Hutchinson 1990, Communications in Statistics 19, 433, for @mean;
+ * power iteration for the others */
 IMK_API ImkStatus imk_shreconstruct_find_fit (
     const ImkShreconstructConfig *config, ImkShreconstructFit *fit,
     ImkError *error);

@@ -757,6 +757,54 @@ TEST (test_a_matrix_that_is_not_explained_is_told,
   imk_shreconstruct_free (self);
 }
 
+/* With M, R is of modes, and D of commands or of modes. */
+TEST (test_what_the_loop_makes_of_its_modes,
+    "R D tells sign and size of the loop")
+{
+  static const struct {
+    double p[PAIRED_MODES], mean, largest, lowest;
+  } cases[] = {
+      {{0.5, 0.5, 0.5}, 1, 1, 1},
+      {{0.5, 0.5, 0}, 2. / 3, 1, 0},
+      {{-0.5, -0.5, -0.5}, -1, 1, -1},
+      {{0.5, -0.5, 0.25}, 0.5 / 3, 1, -1},
+      {{1.5, 0.5, 0.5}, 5. / 3, 3, 1},
+      {{0, 0, 0}, 0, 0, 0},
+  };
+  const float turn[] = {0.8f, -0.6f, 0, 0.6f, 0.8f, 0, 0, 0, 1};
+  float of_commands[2 * PAIRED_CELLS][PAIRED_MODES];
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++)
+    for (int with_modes = 0; with_modes < 3; with_modes++) {
+      ImkShreconstructFit fit = {0};
+      ImkError error;
+      Paired a;
+
+      fill_paired (&a, cases[i].p);
+      a.config.invalid = IMK_SHRECONSTRUCT_INVALID_ZERO;
+      if (with_modes > 0)
+        a.config.modes = turn;
+      for (int row = 0; row < 2 * PAIRED_CELLS; row++)
+        for (int m = 0; m < PAIRED_MODES; m++) {
+          of_commands[row][m] = 0;
+          for (int k = 0; k < PAIRED_MODES; k++)
+            of_commands[row][m] += a.d[row][k] * turn[PAIRED_MODES * m + k];
+        }
+      if (with_modes == 1)
+        a.config.interaction = of_commands[0];
+      a.config.interaction_is_modal = with_modes == 2;
+      test_check (
+          imk_shreconstruct_find_fit (&a.config, &fit, &error) == IMK_OK,
+          "it is not found: %s", error.message);
+      test_check (fabs (fit.largest - cases[i].largest) < 1e-4 &&
+                      fabs (fit.lowest - cases[i].lowest) < 1e-4 &&
+                      fabs (fit.mean - cases[i].mean) < 1e-4,
+          "case %zu, modes %d: mean %g, largest %g, lowest %g", i, with_modes,
+          fit.mean, fit.largest, fit.lowest);
+      test_check (fit.runs_away == (cases[i].lowest < 0), "case %zu", i);
+    }
+}
+
 /* k of R = k P D^T by what D and R tell. Cell 0 is out, which sees half of mode
  * 0. */
 TEST (test_a_gain_is_found_where_it_can_be,

@@ -12,7 +12,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, Gst, command, main, result_of, run_command
+from support import SOURCE, TIMEOUT, Gst, command, launch, main, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -83,6 +83,18 @@ class CalibrateTest(unittest.TestCase):
         pipeline = f"shmimsrc stream=wfs ! {SENSOR} ! shreconstruct commands={self.n_actuators} {more} ! shmimsink stream=dm"
         return "ao", "calibrate", pipeline, "-o", "out", *words
 
+    def loop_takes(self, matrix, second=None):
+        """second: the lenslet that the matrix is told to have in place of the second. Returns: what the loop says of it"""
+        if second:
+            beside = os.path.join(self.folder, matrix + ".json")
+            with open(beside, encoding="utf-8") as file:
+                told = json.load(file)
+            told["row-column"][1] = [int(number) for number in second.split(",")]
+            with open(beside, "w", encoding="utf-8") as file:
+                json.dump(told, file)
+        return launch(*f"videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width={N * PITCH},height={N * PITCH} ! {SENSOR} !"
+                      f" shreconstruct matrix-location={os.path.join(self.folder, matrix)} ! fakesink".split(), status=1 if second else 0)
+
     def wait_for_stream(self):
         end = time.monotonic() + TIMEOUT
         while not os.path.exists(os.path.join(self.folder, "wfs.im.shm")) and time.monotonic() < end:
@@ -108,6 +120,13 @@ class CalibrateTest(unittest.TestCase):
         self.assertGreater(scale, 0.9)
         self.assertLess(np.abs(found[lit] - scale * true[lit]).max(), 0.05 * np.abs(true).max())
         self.assertIn("poke", json.dumps(result["settings"]))
+        with open(os.path.join(out, "interaction.npy.json"), encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual(told["row-column"], [[row, column] for row in range(N) for column in range(N)])
+        self.assertEqual([axis["name"] for axis in told["quantity"]["axes"]], ["command", "slopes x-then-y"])
+        command(self.folder, "ao", "invert", "out/interaction.npy", "-o", "control")
+        self.loop_takes("control/control.npy")
+        self.assertIn("cell 1 is that of row 0, column 1, and in the matrix that of row 1, column 0", self.loop_takes("control/control.npy", "1,0"))
 
     def test_warnings_are_in_the_report(self):
         with Bench(slew=1.5):

@@ -641,6 +641,25 @@ class Ao(Folder):
         noise = self.save("d-noise.npy", noise[:4])
         self.assertIn("has the shape [4, 12]; the noise of", self.invert(path, status=3)[1])
 
+    def test_the_control_matrix_names_the_lenslets_of_the_interaction_matrix(self):
+        path = self.save("d.npy", self.rng.normal(size=(2 * N, 12)).astype(np.float32))
+        cells = [[i // CELLS + 1, i % CELLS] for i in range(N)]
+        for more, expected in (({}, None), ({"row-column": cells}, cells)):
+            name_axes(path, [2 * N, 12], "command", "slopes x-then-y")
+            with open(path + ".json", encoding="utf-8") as file:
+                told = json.load(file)
+            with open(path + ".json", "w", encoding="utf-8") as file:
+                json.dump({**told, **more}, file)
+            self.invert(path)
+            with open(f"{self.folder}/out/control.npy.json", encoding="utf-8") as file, open(f"{self.folder}/out/control.npy", "rb") as control:
+                written = json.load(file)
+                self.assertEqual(written["sha256"], hashlib.sha256(control.read()).hexdigest())
+            self.assertEqual(written.get("row-column"), expected)
+        for wrong, sentence in ((cells[1:], f"names {N - 1} lenslets"), ([*cells[1:], 5], f"for cell {N - 1}")):
+            with open(path + ".json", "w", encoding="utf-8") as file:
+                json.dump({**told, "row-column": wrong}, file)
+            self.assertIn(sentence, self.invert(path, status=3)[1])
+
     def test_weak_modes_are_left_out_or_weakened(self):
         u, v = (np.linalg.qr(self.rng.normal(size=shape))[0] for shape in ((2 * N, 6), (6, 6)))
         strengths = np.array([1, 0.5, 0.2, 0.1, 0.005, 1e-6])
