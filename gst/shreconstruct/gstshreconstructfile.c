@@ -38,6 +38,15 @@ find_name (gchar **parts, const gchar *name)
   return -1;
 }
 
+gint
+gst_sh_reconstruct_find_part (const gchar *location, const gchar *name)
+{
+  g_autofree gchar *all = describe (location);
+  g_auto (GStrv) parts = all ? g_strsplit (all, "; ", -1) : NULL;
+
+  return parts ? find_name (parts, name) : -1;
+}
+
 gboolean
 gst_sh_reconstruct_find_image (const gchar *property, const gchar *location,
     const gchar **name, gint *part, ImkError *error)

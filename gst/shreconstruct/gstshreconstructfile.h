@@ -14,6 +14,9 @@ G_BEGIN_DECLS
 gboolean gst_sh_reconstruct_find_image (const gchar *property,
     const gchar *location, const gchar **name, gint *part, ImkError *error);
 
+/* Returns: the number of the image with that name, -1 without */
+gint gst_sh_reconstruct_find_part (const gchar *location, const gchar *name);
+
 /* A GstImagingFileLoad: the image that gst_sh_reconstruct_find_image () finds.
  * Returns: GstShCentroidArray, with finite numbers */
 gpointer gst_sh_reconstruct_array_load (

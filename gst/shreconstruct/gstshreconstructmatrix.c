@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshreconstructmatrix.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gstimagingarrayfile.h"
@@ -191,6 +192,36 @@ take_pairs (GstShReconstructMatrix *self, const GstStructure *told,
   return TRUE;
 }
 
+/* Telemetry has the number of the cell at each place, and -1 for none.
+ * Returns: (transfer full) (nullable): [n_cells][2]; NULL where it does not
+ * have each cell once */
+static guint32 *
+read_mask (const gchar *location, guint64 n_cells)
+{
+  const gint part = gst_sh_reconstruct_find_part (location, "SUBAPERTURE_MASK");
+  g_autofree GstShCentroidArray *mask = NULL;
+  g_autofree guint32 *places = g_new (guint32, 2 * n_cells);
+  guint64 n = 0;
+
+  if (part >= 0)
+    mask = gst_sh_centroid_array_load_part (
+        "matrix-location", location, part, NULL);
+  memset (places, 0xff, 2 * n_cells * sizeof (*places));
+  for (gsize i = 0; mask && mask->n_dims == 2 && i < mask->n; i++) {
+    const gdouble cell = mask->values[i];
+
+    if (cell < 0)
+      continue;
+    if (!(cell < (gdouble) n_cells) || cell != floor (cell) ||
+        places[2 * (gsize) cell] != G_MAXUINT32)
+      return NULL;
+    places[2 * (gsize) cell] = (guint32) (i / mask->dims[1]);
+    places[2 * (gsize) cell + 1] = (guint32) (i % mask->dims[1]);
+    n++;
+  }
+  return n == n_cells ? g_steal_pointer (&places) : NULL;
+}
+
 /* Two slopes for each lenslet that is named. */
 static gboolean
 check_lenslets (const GstShReconstructMatrix *self, guint n_cells, guint axis,
@@ -255,6 +286,10 @@ gst_sh_reconstruct_matrix_load (
   self->image = name;
   self->lenslets = lenslets;
   arrange (self, told, axis);
+  if (name && !lenslets && self->array->n_dims == 2) {
+    n_cells = (guint) (self->array->dims[axis == 0] / 2);
+    self->lenslets = read_mask (location, n_cells);
+  }
   if (check_lenslets (self, n_cells, axis, property, location, error))
     return self;
   gst_sh_reconstruct_matrix_free (self);

@@ -11,7 +11,7 @@ from support import SOURCE, FolderCase, command, main, name_axes, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
-from gst_imaging.ao import gains, loopdata, recorder, simulator, telemetry
+from gst_imaging.ao import aot, gains, loopdata, recorder, simulator, telemetry
 from gst_imaging.ao.stream import Stream
 from gst_imaging.command import Failure
 
@@ -238,6 +238,9 @@ class Chosen(FolderCase):
         for words, sentence in ((("--gain", "0.25"), "give --delay"), (("--delay", "2"), "give --gain"), (("--gain", "0.25", "--delay", "0.5"), "1 to 20"),
                                 ((*good, "--margin", "1"), "above 1"), ((*good, "--keep", "3"), "no option of ao gains")):
             self.assertIn(sentence, self.run_gains(*words, status=2))
+        aot.write(np, self.path("modal.fits"), [], {}, [aot.Image(name, self.control.reshape(-1, 2, CELLS)) for name in ("MEASUREMENTS_TO_MODES", "OTHER")])
+        self.assertIn("give --mode-commands", command(self.folder, "ao", "gains", "slopes.npy", "--commands", "commands.npy", "--matrix", "modal.fits",
+                                                      "-o", "out", *good, status=2))
         self.assertFalse(os.path.exists(self.path("out")))
 
 

@@ -423,6 +423,21 @@ class Loop(Folder):
             with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix} invalid-policy=exclude interaction-location="
                         + self.save("few.npy", np.ones((9, 2, 5)))) as stream:
                 stream.commands(frame)
+        for wrong in 0, 1:
+            mask = np.arange(N, dtype=np.int32).reshape(CELLS, CELLS)
+            mask[:2, 0] = mask[1::-1, 0] if wrong else mask[:2, 0]
+            masked = f"{self.folder}/masked{wrong}.fits"
+            aot.write(np, masked, [], {}, [aot.Image(name, np.ascontiguousarray(values)) for name, values in (
+                ("CONTROL_MATRIX", self.control.reshape(12, 2, N)), ("INTERACTION_MATRIX", d.reshape(2, N, 12).transpose(1, 0, 2)), ("SUBAPERTURE_MASK", mask))])
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={masked}") as stream:
+                if not wrong:
+                    stream.commands(frame)
+                    continue
+                with self.assertRaisesRegex(AssertionError, "cell 0 is that of row 0, column 0, and in the matrix that of row 1, column 0"):
+                    stream.commands(frame)
+            gst_imaging("ao", "invert", masked, "-o", f"{self.folder}/inverse")
+            with open(f"{self.folder}/inverse/control.npy.json", encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["row-column"][:CELLS + 1], [[1, 0], *([0, i] for i in range(1, CELLS)), [0, 0]])
         for files, sentence in ((f"matrix-location={path}", "has the image MEASUREMENTS_TO_MODES: set modes-location"),
                                 (f"matrix-location={both} modes-location={both}", "has the image CONTROL_MATRIX, and modes-location needs")):
             with self.assertRaisesRegex(AssertionError, sentence):

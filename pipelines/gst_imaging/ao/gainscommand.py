@@ -5,7 +5,7 @@ import csv
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..report import plots
-from . import gains, interaction, loopdata, scales, telemetry
+from . import gains, images, interaction, loopdata, scales, telemetry
 
 OPTIONS = ("commands", "matrix", "mode-commands", "reference", "gain", "leak", "controller", "margin")
 FILES = ("commands", "matrix", "mode_commands", "reference")  # of arrays
@@ -60,6 +60,8 @@ def arrays(np, options, read, warn):
     control, name, _turned = interaction.turn(options.matrix, values["matrix"], 1, warn)
     if control.ndim == 2 and control.shape[1] % 2 == 0 and interaction.order_of_file(name, values["matrix"].shape) == "interleaved":
         control = telemetry.in_order(np, control, 1, True).reshape(control.shape)
+    if not options.mode_commands and images.find(options.matrix, "matrix")[1] == "MEASUREMENTS_TO_MODES":
+        raise Failure(WRONG_USE, f"{options.matrix} has the image MEASUREMENTS_TO_MODES, whose rows are modes: give --mode-commands, such as the same file.")
     modes = telemetry.modes_of(values["mode_commands"]) if options.mode_commands else None
     u, q = loopdata.of_arrays(np, options.input, slopes, values["commands"], control, modes, values["reference"], warn)
     return loopdata.Loop(u, q, controller_of(np, options, read, q.shape[1]))

@@ -23,14 +23,26 @@ def names_of(path, part, n_dims):
     return [told.get(f"axis-{axis}-name", "").lower() for axis in range(n_dims)]
 
 
-def lenslets_of(path, n_cells):
-    """Returns: [row, column] of the lenslet of each cell, as the .json beside the file names them; None without"""
-    library.Arrays(images.part_of(path, KINDS[0])).refuse_fault(path)
+def lenslets_of_mask(np, path, n_cells):
+    """Returns: those of the mask in telemetry, which has the number of each cell at its place; None without"""
+    try:
+        mask = images.read(path, "mask")
+    except Failure:
+        return None
+    places = np.argwhere(mask >= 0)
+    numbers = mask[mask >= 0]
+    return places[np.argsort(numbers)].tolist() if np.array_equal(np.sort(numbers), np.arange(n_cells)) else None
+
+
+def lenslets_of(np, path, n_cells):
+    """Returns: [row, column] of the lenslet of each cell, as the .json beside the file or a mask in it names them; None without"""
+    part = images.part_of(path, KINDS[0])
+    library.Arrays(part).refuse_fault(path)
     try:
         with open(path + ".json", encoding="utf-8") as file:
             told = json.load(file)
     except (FileNotFoundError, ValueError):
-        return None
+        return lenslets_of_mask(np, path, n_cells) if part >= 0 else None
     found = told.get("row-column") if isinstance(told, dict) and told.get("schema") == SCHEMA else None
     if found and len(found) != n_cells:
         raise Failure(UNREADABLE, f"{path} has {n_cells} cells, and {path}.json names {len(found)} lenslets in \"row-column\". Write it again with its"

@@ -214,7 +214,7 @@ def read_noise(path, given):
 def invert(np, options, made):
     noise = read_noise(options.input, options.matrix_noise)
     matrix = interaction.arrange(np, options.input, read_array(np, options.input, "interaction"), noise, options.slope_order, made)
-    lenslets = interaction.lenslets_of(options.input, len(matrix) // 2)
+    lenslets = interaction.lenslets_of(np, options.input, len(matrix) // 2)
     basis_modes = read_modes(np, options.modes, matrix.shape[1]) if options.modes else None
     seen = matrix if basis_modes is None else matrix @ basis_modes
     check(options, min(seen.shape))
