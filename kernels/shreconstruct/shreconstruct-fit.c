@@ -112,7 +112,8 @@ find_mean (Loop *l, uint64_t *seed)
 }
 
 /* By power iteration; as the mean of the last steps, since the size of a vector
- * changes from step to step where eigenvalues are complex.
+ * changes from step to step where eigenvalues are complex. An inverse needs two
+ * steps.
  * Returns: the size of the eigenvalue of L - @shift that is farthest from 0 */
 static double
 find_largest (Loop *l, double shift, uint64_t *seed)
@@ -122,17 +123,20 @@ find_largest (Loop *l, double shift, uint64_t *seed)
   draw (l, seed);
   for (int step = 0; step < N_STEPS; step++) {
     const float *image = apply (l);
-    double before = 0, after = 0;
+    double before = 0, along = 0, after = 0;
 
     for (uint32_t m = 0; m < l->n_modes; m++) {
       const double at = l->vectors[0][m], next = image[m] - shift * at;
 
       before += at * at;
+      along += at * next;
       after += next * next;
       l->vectors[0][m] = (float) next;
     }
     if (!(after > 1e-12 * before))
       return 0;
+    if (after * before - along * along <= 1e-6 * after * before)
+      return sqrt (after / before); /* an eigenvector */
     if (step >= N_STEPS - N_LAST)
       growth += log (after / before) / 2;
     for (uint32_t m = 0; m < l->n_modes; m++)

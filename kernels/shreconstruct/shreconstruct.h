@@ -173,7 +173,8 @@ typedef struct ImkShreconstructFit {
  * @config: as for imk_shreconstruct_new(), with @interaction
  * @fit: (out)
  *
- * Takes about 65 products of each matrix with a vector.
+ * Takes about 10 products of each matrix with a vector if R is the inverse of
+ * D, and up to 64 if not.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; @fit undefined
  * Source: Hutchinson 1990, Communications in Statistics 19, 433, for @mean;
  * power iteration for the others */
