@@ -3,20 +3,23 @@
 #pragma once
 
 #include "imk/shcalibration.h"
+#include "imk/shjudge.h"
 #include "shreconstruct/calibration/shresponse.h"
 
 enum {
   MAX_LAG = IMK_SHCALIBRATION_MAX_LATENCY,
   PERIOD = IMK_SHRESPONSE_PERIOD,
   MOST_LAG = IMK_SHRESPONSE_MOST,
-  GROUP = 32, /* commands with a frequency each */
-  GAPS = 32,  /* frames of a group in which a cell can be invalid */
+  GROUP = 32,                       /* commands with a frequency each */
+  IMK_SHCALIBRATION_LEAST_FREE = 6, /* degrees of freedom of an error */
+  GAPS = 32, /* frames of a group in which a cell can be invalid */
 };
 
 /* The estimates of one element. */
 typedef struct Spread {
   double mean, squares; /* of deviations from it */
   uint32_t n;
+  float trend; /* sum of the estimates, each times its number, from 0 */
 } Spread;
 
 struct ImkShcalibration {
@@ -31,6 +34,7 @@ struct ImkShcalibration {
                        * and of the commands at the end */
   uint8_t *valid;     /* [n_cells], of the frame */
   uint32_t *n_valid;  /* [n_cells]: frames */
+  uint32_t *n_saturated; /* [n_cells]: likewise */
 
   /* the latency */
   int8_t sequence[PERIOD];
@@ -52,6 +56,16 @@ struct ImkShcalibration {
   double *estimate; /* [order or 2 GROUP][n_slopes] */
   double *inverse;  /* [4][n_rows]: of what pairs have of each other, and
                      * scratch */
+
+  /* what the judgement needs */
+  double *whole, *whole_error; /* [n_slopes]: see ImkShjudgeData */
+  double *means; /* [3][n_slopes]: of push and pull, of three pairs */
+  float *even;   /* [n_rows][n_slopes]: sums of what a pair's mean differs
+                  * from that of its neighbours */
+  double *even_squares; /* [n_slopes]: of all these */
+  double drift, drift_error;
+  double odd; /* power of pairs */
+
   uint32_t *n_gaps; /* [n_cells]: invalid frames of a group */
   uint32_t *gaps;   /* [n_cells][GAPS]: which */
 };
@@ -79,6 +93,10 @@ void imk_shcalibration_make_signs (ImkShcalibration *s);
 bool imk_shcalibration_follow_sequence (
     ImkShcalibration *s, const float *slopes, float *pokes);
 
+/* The response to the whole sequence, as a matrix would have it, before the
+ * next period begins. */
+void imk_shcalibration_find_whole (ImkShcalibration *s);
+
 /* --- pokes: shpairs.c, shhadamard.c, shwaves.c ---------------------------- */
 
 void imk_shcalibration_follow_pairs (
@@ -105,3 +123,18 @@ void imk_shcalibration_add_estimate (
 void imk_shcalibration_pool_spreads (const ImkShcalibration *s);
 double imk_shcalibration_error_of (
     const ImkShcalibration *s, uint32_t k, uint32_t i);
+
+/* --- the judgement: shtwice.c ----------------------------------------------
+ */
+
+/* The mean of push and pull of one more pair, in @means[row % 3]. A drift is
+ * removed by comparing it with its two neighbours. */
+void imk_shcalibration_add_even (ImkShcalibration *s, uint32_t row);
+
+/* Sets @even, @even_noise, @odd and @n_even. */
+void imk_shcalibration_get_even (
+    const ImkShcalibration *s, ImkShjudgeData *data);
+
+/* How the response changed with the repeats; before the patterns of HADAMARD
+ * become commands. */
+void imk_shcalibration_find_drift (ImkShcalibration *s);

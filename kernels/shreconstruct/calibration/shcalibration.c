@@ -9,7 +9,11 @@
 #include "shreconstruct/calibration/shcalibration-private.h"
 #include "shreconstruct/shreconstruct-private.h"
 
-enum { MOST_SPOILED = 1000 }; /* frames, one after the other */
+enum {
+  MOST_SPOILED = 1000, /* frames, one after the other */
+  SATURATED = 1 << 2,  /* IMK_SHCENTROID_SATURATED */
+  SATURATED_PART = 50, /* of the frames: more is no cosmic ray */
+};
 
 void
 imk_shcalibration_config_init_sized (
@@ -71,6 +75,12 @@ make_arrays (ImkShcalibration *s)
   s->spread = calloc (imk_shcalibration_n_rows (s) * n, sizeof (*s->spread));
   s->valid = malloc (c->n_cells);
   s->n_valid = calloc (c->n_cells, sizeof (*s->n_valid));
+  s->n_saturated = calloc (c->n_cells, sizeof (*s->n_saturated));
+  s->whole = calloc (n, sizeof (double));
+  s->whole_error = calloc (n, sizeof (double));
+  s->means = calloc (3 * n, sizeof (double));
+  s->even = calloc (imk_shcalibration_n_rows (s) * n, sizeof (float));
+  s->even_squares = calloc (n, sizeof (double));
   s->pattern = malloc (s->n_live);
   s->responses = calloc ((MAX_LAG + 1) * n, sizeof (double));
   s->mean = calloc (n, sizeof (double));
@@ -83,9 +93,10 @@ make_arrays (ImkShcalibration *s)
       malloc ((size_t) 4 * imk_shcalibration_n_rows (s) * sizeof (double));
   s->n_gaps = calloc (c->n_cells, sizeof (*s->n_gaps));
   s->gaps = malloc ((size_t) GAPS * c->n_cells * sizeof (*s->gaps));
-  return s->spread && s->valid && s->n_valid && s->pattern && s->responses &&
-         s->mean && s->frames && s->sum && s->n_seen && s->before &&
-         s->estimate && s->inverse && s->n_gaps && s->gaps;
+  return s->n_saturated && s->whole && s->whole_error && s->means && s->even &&
+         s->even_squares && s->spread && s->valid && s->n_valid && s->pattern &&
+         s->responses && s->mean && s->frames && s->sum && s->n_seen &&
+         s->before && s->estimate && s->inverse && s->n_gaps && s->gaps;
 }
 
 ImkStatus
@@ -129,6 +140,12 @@ imk_shcalibration_free (ImkShcalibration *self)
   free (self->spread);
   free (self->valid);
   free (self->n_valid);
+  free (self->n_saturated);
+  free (self->whole);
+  free (self->whole_error);
+  free (self->means);
+  free (self->even);
+  free (self->even_squares);
   free (self->pattern);
   free (self->responses);
   free (self->mean);
@@ -199,8 +216,10 @@ imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
   for (uint32_t i = 0; i < n_cells; i++)
     self->valid[i] = imk_shreconstruct_is_valid (
         slopes[i], slopes[n_cells + i], flags ? flags[i] : 0);
-  for (uint32_t i = 0; i < n_cells; i++)
+  for (uint32_t i = 0; i < n_cells; i++) {
     self->n_valid[i] += self->valid[i];
+    self->n_saturated[i] += flags && flags[i] & SATURATED;
+  }
   if ((self->shape.last > 0 ||
           !imk_shcalibration_follow_sequence (self, slopes, pokes)) &&
       self->state == IMK_SHCALIBRATION_RUNNING) {
@@ -275,4 +294,44 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
   }
   report->rms = sqrt (squares / ((double) self->n_live * self->n_slopes));
   report->noise = n ? sqrt (errors / (double) n) : INFINITY;
+}
+
+/* --- the judgement -------------------------------------------------------- */
+
+/* Returns: degrees of freedom of the standard errors */
+static uint32_t
+n_free (const ImkShcalibration *s)
+{
+  if (s->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
+    return IMK_SHCALIBRATION_LEAST_FREE;
+  return imk_shcalibration_n_rows (s) * (s->config.n_repeats - 1);
+}
+
+void
+imk_shcalibration_judge (const ImkShcalibration *self, const float *interaction,
+    const float *noise, ImkShjudgement *judgement)
+{
+  const bool is_single = self->config.method == IMK_SHCALIBRATION_PUSH_PULL;
+  ImkShjudgeData d = {.interaction = interaction,
+      .noise = noise,
+      .n_slopes = self->n_slopes,
+      .n_commands = self->config.n_commands,
+      .live = self->live,
+      .n_live = self->n_live,
+      .n_free = n_free (self),
+      .whole = self->whole,
+      .whole_error = self->whole_error,
+      .pattern = self->pattern,
+      .poke = self->config.poke,
+      .is_single = is_single,
+      .n_repeats = self->config.n_repeats,
+      .drift = self->drift,
+      .drift_error = self->drift_error,
+      .is_limited = !self->shape.is_linear,
+      .is_settled = self->shape.is_settled};
+
+  imk_shcalibration_get_even (self, &d);
+  for (uint32_t i = 0; i < self->config.n_cells; i++)
+    d.n_saturated += self->n_saturated[i] > self->n_frames / SATURATED_PART;
+  imk_shjudge (&d, judgement);
 }

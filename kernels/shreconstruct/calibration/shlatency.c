@@ -74,6 +74,7 @@ end_period (ImkShcalibration *s)
     s->state = IMK_SHCALIBRATION_NO_RESPONSE;
     return false;
   }
+  imk_shcalibration_find_whole (s);
   begin_period (s);
   if (!s->shape.is_linear && s->config.method == IMK_SHCALIBRATION_SINUSOIDAL) {
     s->state = IMK_SHCALIBRATION_NONLINEAR;

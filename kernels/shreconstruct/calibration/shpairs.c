@@ -38,9 +38,12 @@ end_pair (ImkShcalibration *s, uint32_t row, double sign)
     double now = n ? s->sum[i] / n : NAN;
     double value = sign * (s->before[i] - now) / (2 * s->config.poke);
 
+    s->means[row % 3 * s->n_slopes + i] = (s->before[i] + now) / 2;
+
     if (isfinite (value))
       imk_shcalibration_add_estimate (s, row, i, value);
   }
+  imk_shcalibration_add_even (s, row);
   end_poke (s, s->before);
 }
 
@@ -151,6 +154,7 @@ imk_shcalibration_follow_pairs (
       s->repeat = repeat + 1;
   }
   if (s->repeat == s->config.n_repeats) {
+    imk_shcalibration_find_drift (s);
     undo_overlap (s);
     if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
       imk_shcalibration_end_patterns (s);

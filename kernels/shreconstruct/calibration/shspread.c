@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_FREE = 6 }; /* degrees of freedom of a standard error */
-
 void
 imk_shcalibration_add_estimate (
     ImkShcalibration *s, uint32_t k, uint32_t i, double value)
@@ -14,6 +12,7 @@ imk_shcalibration_add_estimate (
   Spread *to = s->spread + (size_t) k * s->n_slopes + i;
   double before = value - to->mean;
 
+  to->trend += (float) (to->n * value);
   to->mean += before / ++to->n;
   to->squares += before * (value - to->mean);
 }
@@ -77,7 +76,8 @@ spread_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
 
   if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
     return spread->n < 2 ? INFINITY : sqrt (spread->squares / 2);
-  for (uint32_t reach = 1; n_free < LEAST_FREE && reach <= n_kinds (s); reach++)
+  for (uint32_t reach = 1;
+       n_free < IMK_SHCALIBRATION_LEAST_FREE && reach <= n_kinds (s); reach++)
     squares = sum_squares (s, k % n_kinds (s), reach, i, &n_free);
   return spread->n > 0 && n_free > 0 ? sqrt (squares / n_free / spread->n)
                                      : INFINITY;

@@ -181,6 +181,7 @@ imk_shcalibration_follow_waves (
   uint32_t n = s->n_live - first < n_in_group ? s->n_live - first : n_in_group;
 
   if (all == s->config.n_repeats * n_groups) {
+    imk_shcalibration_find_drift (s);
     s->state = IMK_SHCALIBRATION_DONE;
     return;
   }
