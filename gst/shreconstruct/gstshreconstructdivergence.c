@@ -11,27 +11,33 @@ enum {
   WINDOW = 50,   /* frames */
   N_WINDOWS = 4, /* one after the other, of which each has grown */
   N_LIMITED = 100,
-  N_LOST = 100,      /* frames without half of the cells, one after the other */
+  N_SEEN = 100,
+  MOST_LOST = 50,    /* of @N_SEEN frames: without half of the cells */
   MOST_LIMITED = 90, /* of @N_LIMITED frames */
 };
 
+#define JUMP 0.22   /* of the coefficients, from a frame to the next */
+#define STAYED 0.5  /* times the largest residual */
 #define GROWN 2.0   /* times the residual at closing */
 #define GROWTH 1.15 /* of the coefficients, from a window to the next */
 
 struct _GstShReconstructDivergence {
   gfloat *offsets; /* (nullable): [2 n_cells] */
+  gfloat *past;    /* (nullable): [n_past]: coefficients of the frame before */
+  guint n_past;
   gboolean is_told;
-  guint n_frames;               /* since the loop closed, without dark ones */
-  guint n_first;                /* frames of @first */
-  gdouble first, now, before;   /* mean squares of residual slopes, of the first
-                                 * frames and of a window; and of the
-                                 * coefficients in the window before */
-  gdouble slopes, coefficients; /* sums of the window */
+  guint n_frames;             /* since the loop closed, without dark ones */
+  guint n_first;              /* frames of @first */
+  gdouble first, now, before; /* mean squares of residual slopes, of the first
+                               * frames and of a window; and of the
+                               * coefficients in the window before */
+  gdouble slopes, coefficients, steps; /* sums of the window */
   guint n_slopes, n_in_window, n_grown;
-  guint most_valid, n_lost; /* cells of a frame, and frames without half of
-                             * them */
-  gdouble last;             /* mean square of the last frames that had them */
-  guint n_seen, n_limited;  /* frames, and those with commands at a limit */
+  guint most_valid;    /* cells of a frame */
+  guint n_all, n_lost; /* frames, and those without half of these cells */
+  gdouble last, most;  /* mean square of the last frames that had them, and the
+                        * most that it was */
+  guint n_seen, n_limited; /* frames, and those with commands at a limit */
 };
 
 GstShReconstructDivergence *
@@ -44,13 +50,15 @@ void
 gst_sh_reconstruct_divergence_free (GstShReconstructDivergence *self)
 {
   g_free (self->offsets);
+  g_free (self->past);
   g_free (self);
 }
 
 void
 gst_sh_reconstruct_divergence_begin (GstShReconstructDivergence *self)
 {
-  *self = (GstShReconstructDivergence){.offsets = self->offsets};
+  *self = (GstShReconstructDivergence){
+      .offsets = self->offsets, .past = self->past, .n_past = self->n_past};
 }
 
 void
@@ -83,14 +91,23 @@ residual_of (const GstShReconstructDivergence *self,
   return n > 0 ? squares / (2.0 * n) : NAN;
 }
 
-static gdouble
-power_of (const gfloat *values, guint n)
+/* The coefficients of the frame become those of the frame before. */
+static void
+add_coefficients (
+    GstShReconstructDivergence *self, const gfloat *values, guint n)
 {
-  gdouble sum = 0;
+  const gboolean has_past = self->n_past == n;
 
-  for (guint i = 0; i < n; i++)
-    sum += (gdouble) values[i] * values[i];
-  return sum / n;
+  if (!has_past)
+    self->past = g_renew (gfloat, self->past, n);
+  for (guint i = 0; i < n; i++) {
+    const gdouble step = has_past ? values[i] - self->past[i] : 0;
+
+    self->coefficients += (gdouble) values[i] * values[i] / n;
+    self->steps += step * step / n;
+    self->past[i] = values[i];
+  }
+  self->n_past = n;
 }
 
 /* Returns: whether enough windows have grown, one after the other */
@@ -102,10 +119,12 @@ end_window (GstShReconstructDivergence *self)
 
   self->now = self->n_slopes > WINDOW / 2 ? self->slopes / self->n_slopes : 0;
   has_grown = self->now > GROWN * GROWN * self->first &&
-              power > GROWTH * GROWTH * self->before;
+              self->now > STAYED * STAYED * self->most &&
+              (power > GROWTH * GROWTH * self->before ||
+                  self->steps > JUMP * JUMP * self->coefficients);
   self->n_grown = has_grown ? self->n_grown + 1 : 0;
   self->before = power;
-  self->slopes = self->coefficients = 0;
+  self->slopes = self->coefficients = self->steps = 0;
   self->n_slopes = self->n_in_window = 0;
   return self->n_grown >= N_WINDOWS;
 }
@@ -114,14 +133,20 @@ end_window (GstShReconstructDivergence *self)
 static gboolean
 follow_loss (GstShReconstructDivergence *self, gdouble residual, guint n_valid)
 {
+  gboolean is_lost;
+
   self->most_valid = MAX (self->most_valid, n_valid);
-  if (2 * n_valid > self->most_valid) {
-    self->n_lost = 0;
-    if (isfinite (residual))
-      self->last += (residual - self->last) / FIRST;
-    return FALSE;
+  if (2 * n_valid <= self->most_valid)
+    self->n_lost++;
+  else if (isfinite (residual)) {
+    self->last += (residual - self->last) / FIRST;
+    self->most = MAX (self->most, self->last);
   }
-  return ++self->n_lost == N_LOST && self->last > GROWN * GROWN * self->first;
+  if (++self->n_all < N_SEEN)
+    return FALSE;
+  is_lost = self->n_lost >= MOST_LOST;
+  self->n_all = self->n_lost = 0;
+  return is_lost && self->last > GROWN * GROWN * self->first;
 }
 
 static gboolean
@@ -137,7 +162,7 @@ follow_growth (GstShReconstructDivergence *self, gdouble residual,
     self->slopes += residual;
     self->n_slopes++;
   }
-  self->coefficients += power_of (coefficients, n_modes);
+  add_coefficients (self, coefficients, n_modes);
   return ++self->n_in_window == WINDOW && end_window (self);
 }
 

@@ -26,13 +26,15 @@ void gst_sh_reconstruct_divergence_set_offsets (
  *
  * A loop drives away in one of three cases. The first: half of the commands, or
  * more, are at a limit in 90 of 100 frames. The second: half of the cells that
- * were valid are lost for 100 frames, and the rms of the residual slopes was
- * twice as large as at closing in the frames before. The third: in each of 4
- * windows of 50 frames, one after the other, the rms of the residual slopes is
- * above twice that of the frames before the mirror acted, and the coefficients
- * grow by 15 % or more from each window to the next. A loop that holds has
- * smaller residuals than without the mirror. Air that becomes stronger raises
- * both, but not for so long. Dark frames count in the second case only.
+ * were valid are lost in 50 of 100 frames, and the rms of the residual slopes
+ * in the last other frames is twice as large as at closing. The third: in each
+ * of 4 windows of 50 frames, one after the other, the rms of the residual
+ * slopes is above twice that of the frames before the mirror acted, and above
+ * half of its largest value. In each window the coefficients also grow by 15 %
+ * or more, or jump by 22 % of themselves or more from frame to frame. A loop
+ * that holds has smaller residuals than without the mirror. After air has
+ * become stronger they are a small part of what they were at first. Dark frames
+ * count in the second case only.
  *
  * Returns: (transfer full) (nullable): a sentence, once until
  *   gst_sh_reconstruct_divergence_begin() */
