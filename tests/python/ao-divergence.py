@@ -72,7 +72,7 @@ class DivergenceTest(ao_loop.Loop):
         for seed in range(1, N_SEEDS + 1):
             for name, before, more, options in (
                     ("plain", None, "", {}), ("strong", None, "", {"r0": 0.08}), ("weak", None, "gain=0.1", {"r0": 0.08, "wind": 20}),
-                    ("limited", None, "minimum=-15 maximum=15", {}), ("faint", None, "gain=0.3", {"photons": 300}), ("blackout", blackout, "", {}),
+                    ("limited", None, "minimum=-25 maximum=25", {}), ("faint", None, "gain=0.3", {"photons": 300}), ("blackout", blackout, "", {}),
                     ("blackout, held", blackout, "min-valid=0.3", {}), ("reset", reset, "", {}), ("gains", gains, "", {}), ("opens", opens, "", {}),
                     ("onset", onset, "", {})):
                 with self.subTest(name, seed=seed):
