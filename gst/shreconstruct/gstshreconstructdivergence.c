@@ -97,16 +97,19 @@ add_coefficients (
     GstShReconstructDivergence *self, const gfloat *values, guint n)
 {
   const gboolean has_past = self->n_past == n;
+  gdouble power = 0, steps = 0;
 
   if (!has_past)
     self->past = g_renew (gfloat, self->past, n);
   for (guint i = 0; i < n; i++) {
     const gdouble step = has_past ? values[i] - self->past[i] : 0;
 
-    self->coefficients += (gdouble) values[i] * values[i] / n;
-    self->steps += step * step / n;
+    power += (gdouble) values[i] * values[i];
+    steps += step * step;
     self->past[i] = values[i];
   }
+  self->coefficients += power / n;
+  self->steps += steps / n;
   self->n_past = n;
 }
 
