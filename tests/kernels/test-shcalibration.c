@@ -706,7 +706,7 @@ static const struct {
 
 TEST (test_good_runs_are_called_good, "good runs are called good")
 {
-  enum { N_RUNS = TEST_SANITIZED ? 10 : 100 };
+  enum { N_RUNS = TEST_SANITIZED ? 5 : 42 };
 
   for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
     for (uint32_t i = 0; i < sizeof (good_runs) / sizeof (good_runs[0]); i++)

@@ -3,6 +3,7 @@
 #include "shreconstruct/calibration/shcalibration-private.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
   FIRST_QUIET = 128, /* lags without a response, of which some are taken */
@@ -26,39 +27,42 @@ follow (const ImkShcalibration *s, double *signs)
   return power;
 }
 
-static double
+/* @sums: (out): [n_slopes]: frame by frame, as they are in memory */
+static void
 correlate (
-    const ImkShcalibration *s, uint32_t i, const double *signs, uint32_t lag)
+    const ImkShcalibration *s, const double *signs, uint32_t lag, double *sums)
 {
-  double sum = 0;
+  memset (sums, 0, s->n_slopes * sizeof (*sums));
+  for (uint32_t t = 0; t < PERIOD; t++) {
+    const float *frame = s->frames + (size_t) t * s->n_slopes;
+    const double sign = signs[(t + PERIOD - lag) % PERIOD];
 
-  for (uint32_t t = 0; t < PERIOD; t++)
-    sum += signs[(t + PERIOD - lag) % PERIOD] *
-           s->frames[(size_t) t * s->n_slopes + i];
-  return sum;
+    for (uint32_t i = 0; i < s->n_slopes; i++)
+      sums[i] += sign * frame[i];
+  }
 }
 
 /* The error is what lags without a response have: also that of a drift. */
 void
 imk_shcalibration_find_whole (ImkShcalibration *s)
 {
-  double signs[PERIOD];
+  double signs[PERIOD], *sums = s->before; /* not needed yet */
   const double power = follow (s, signs);
+  uint32_t n = 0;
 
+  memset (s->whole_error, 0, s->n_slopes * sizeof (double));
+  for (uint32_t lag = FIRST_QUIET; lag < PERIOD; lag += QUIET_STEP, n++) {
+    correlate (s, signs, lag, sums);
+    for (uint32_t i = 0; i < s->n_slopes; i++)
+      s->whole_error[i] += sums[i] * sums[i];
+  }
+  correlate (s, signs, 0, sums);
   for (uint32_t i = 0; i < s->n_slopes; i++) {
     const uint32_t n_seen = s->n_seen[i % s->config.n_cells];
     const double scale = power * n_seen / PERIOD;
-    double squares = 0;
-    uint32_t n = 0;
 
-    for (uint32_t lag = FIRST_QUIET; lag < PERIOD; lag += QUIET_STEP, n++) {
-      const double noise = correlate (s, i, signs, lag) / scale;
-
-      squares += noise * noise;
-    }
-    s->whole[i] =
-        n_seen > PERIOD / 2 ? correlate (s, i, signs, 0) / scale : NAN;
-    s->whole_error[i] = sqrt (squares / n);
+    s->whole[i] = n_seen > PERIOD / 2 ? sums[i] / scale : NAN;
+    s->whole_error[i] = sqrt (s->whole_error[i] / n) / scale;
   }
 }
 
