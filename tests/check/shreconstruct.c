@@ -932,6 +932,9 @@ CHECK_TEST (test_a_calibration_judges_itself)
   check_warning (bus, STREAM, FAILED, "1 command moves no spot");
   fail_unless (g_file_get_contents (sidecar, &text, NULL, NULL));
   fail_unless (strstr (text, "\"unseen\": [1]") != NULL, "%s", text);
+  g_object_set (h->element, "interaction-location", path, NULL);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }
 
 /* What is there of an earlier calibration stays. */
