@@ -16,6 +16,7 @@ G_BEGIN_DECLS
  * @axes: (array zero-terminated=1): their names, that along a row first
  * @row_column: (nullable): [n_cells][2]: row and column of the lenslet of each
  *   cell, whose slopes the array has
+ * @more: (nullable): further members of the object, as JSON
  *
  * It has the SHA-256 of the file, so that it is not taken for one of another
  * array.
@@ -25,7 +26,8 @@ G_BEGIN_DECLS
 GST_IMAGING_API
 gboolean gst_imaging_sidecar_save (const gchar *location,
     const GstImagingNdArray *array, const gchar *const *axes,
-    const guint32 *row_column, guint n_cells, GError **error);
+    const guint32 *row_column, guint n_cells, const gchar *more,
+    GError **error);
 
 /* Returns: FALSE with @error set where a file of somebody else has its name */
 GST_IMAGING_API

@@ -82,7 +82,7 @@ gst_imaging_sidecar_check_save (const gchar *location, GError **error)
 gboolean
 gst_imaging_sidecar_save (const gchar *location, const GstImagingNdArray *array,
     const gchar *const *axes, const guint32 *row_column, guint n_cells,
-    GError **error)
+    const gchar *more, GError **error)
 {
   g_autofree gchar *path = g_strconcat (location, ".json", NULL);
   g_autofree gchar *name = g_path_get_basename (location);
@@ -108,6 +108,8 @@ gst_imaging_sidecar_save (const gchar *location, const GstImagingNdArray *array,
   g_string_append (json, "}");
   if (row_column)
     append_cells (json, row_column, n_cells);
+  if (more)
+    g_string_append_printf (json, ",\n %s", more);
   if (digest)
     g_string_append_printf (json, ",\n \"sha256\": \"%s\"", digest);
   g_string_append (json, "}\n");

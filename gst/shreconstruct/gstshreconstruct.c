@@ -34,6 +34,7 @@
 #include "gstshreconstructcalibration.h"
 #include "gstshreconstructcontroller.h"
 #include "gstshreconstructdevice.h"
+#include "gstshreconstructdivergence.h"
 #include "gstshreconstructlenslets.h"
 #include "gstshreconstructoutputs.h"
 #include "gstshreconstructrealtime.h"
@@ -58,6 +59,7 @@ struct _GstShReconstruct {
   GstPad *sinkpad, *srcpad;
   GstShReconstructOutputs *outputs;
   GstShReconstructCalibration *calibration;
+  GstShReconstructDivergence *divergence;
   GstImagingResultsCache *cache;
 
   gint wants_reset; /* atomic */
@@ -388,6 +390,9 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     self->n_cells = plan.config.n_cells;
     self->n_modes = plan.config.n_modes;
     self->n_commands = plan.config.n_commands;
+    gst_sh_reconstruct_divergence_begin (self->divergence);
+    gst_sh_reconstruct_divergence_set_offsets (
+        self->divergence, plan.offsets, self->n_cells);
     self->order = plan.order;
     gst_sh_reconstruct_lenslets_take (self->lenslets, lenslets_of_matrix (s),
         self->n_cells, gst_imaging_setting_file_location (s->matrix));
@@ -423,6 +428,8 @@ update_kernel (GstShReconstruct *self, ImkError *error)
   if (status == IMK_OK)
     status = imk_shreconstruct_update (self->kernel, &plan.config, error);
   if (status == IMK_OK) {
+    gst_sh_reconstruct_divergence_set_offsets (
+        self->divergence, plan.offsets, self->n_cells);
     gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     report_clipping (self, &plan.config);
     report_pole (self);
@@ -802,6 +809,19 @@ rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
          gst_sh_reconstruct_calibration_has_begun (self->calibration);
 }
 
+/* Once for each closing. The loop stays as it is. */
+static void
+report_divergence (GstShReconstruct *self, const Frame *f)
+{
+  g_autofree gchar *text = gst_sh_reconstruct_divergence_follow (
+      self->divergence, &f->slopes, self->n_cells, self->coefficients,
+      self->n_modes, self->n_commands, &f->report);
+
+  if (text)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", text),
+        ("frame %" G_GUINT64_FORMAT, f->number));
+}
+
 /* The commands in self->commands. */
 static ImkStatus
 control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
@@ -814,14 +834,17 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
   can_begin = rest (self, f, s);
   f->is_closed = can_begin && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
                  !s->freeze && !f->is_calibrating && !self->is_idle;
+  if (!f->is_closed || self->is_resting)
+    gst_sh_reconstruct_divergence_begin (self->divergence);
   self->is_resting &= !f->is_closed;
   if (f->is_closed)
     status = process (self, f, error);
   else
     imk_shreconstruct_commands (self->kernel, self->commands);
-  if (f->is_closed && status == IMK_OK)
+  if (f->is_closed && status == IMK_OK) {
     restart_overflowed (self, f);
-  else
+    report_divergence (self, f);
+  } else
     imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
   if (f->is_calibrating && can_begin)
     status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
@@ -1122,6 +1145,7 @@ gst_sh_reconstruct_finalize (GObject *object)
 
   gst_sh_reconstruct_outputs_free (self->outputs);
   gst_sh_reconstruct_calibration_free (self->calibration);
+  gst_sh_reconstruct_divergence_free (self->divergence);
   gst_sh_reconstruct_device_free (self->device);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   gst_sh_reconstruct_realtime_free (self->realtime);
@@ -1218,6 +1242,7 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
       GST_ELEMENT (self), gst_imaging_element_query);
   self->device = gst_sh_reconstruct_device_new (self->base.engine);
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
+  self->divergence = gst_sh_reconstruct_divergence_new ();
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
   self->cache = gst_imaging_results_cache_new ();

@@ -8,6 +8,7 @@
 #include "gstimagingarrayfile.h"
 #include "gstimagingsidecar.h"
 #include "gstshreconstructdestination.h"
+#include "gstshreconstructjudgement.h"
 #include "gstshreconstructlenslets.h"
 
 struct _GstShReconstructCalibration {
@@ -19,7 +20,8 @@ struct _GstShReconstructCalibration {
   gchar *location;
   gfloat *interaction, *noise; /* of the last one that was complete */
   guint n_cells, n_commands;
-  guint32 *lenslets; /* (nullable): [n_cells][2] */
+  guint32 *lenslets;        /* (nullable): [n_cells][2] */
+  ImkShjudgement judgement; /* of it */
 
   /* of the streaming thread */
   ImkShcalibration *kernel;
@@ -90,9 +92,11 @@ save_sidecar (
   const GstImagingNdArray array = {.type = GST_IMAGING_ND_ARRAY_TYPE_F32,
       .n_dims = 2,
       .dims = {2 * (guint64) self->n_cells, self->n_commands}};
+  g_autofree gchar *judgement =
+      gst_sh_reconstruct_judgement_to_json (&self->judgement);
 
   return gst_imaging_sidecar_save (
-      location, &array, axes, self->lenslets, self->n_cells, error);
+      location, &array, axes, self->lenslets, self->n_cells, judgement, error);
 }
 
 /* Under the lock. The matrix is the last one: where it is, all is. */
@@ -141,7 +145,7 @@ gst_sh_reconstruct_calibration_save (
 
 static void
 post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
-    const ImkShcalibrationReport *report)
+    const ImkShcalibrationReport *report, const ImkShjudgement *judgement)
 {
   GstStructure *s = gst_structure_new ("shreconstruct-calibration", "state",
       G_TYPE_STRING, state, "text", G_TYPE_STRING, text, NULL);
@@ -151,6 +155,8 @@ post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
         G_TYPE_UINT, report->n_frames, "cells-unseen", G_TYPE_UINT,
         report->n_unseen, "rms", G_TYPE_DOUBLE, report->rms, "noise",
         G_TYPE_DOUBLE, report->noise, NULL);
+  if (judgement)
+    gst_sh_reconstruct_judgement_tell (judgement, s);
   gst_element_post_message (
       self->element, gst_message_new_element (GST_OBJECT (self->element), s));
 }
@@ -187,7 +193,7 @@ check_location (GstShReconstructCalibration *self,
       gst_imaging_array_check_save (
           location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error))
     return TRUE;
-  post (self, "failed", error->message, NULL);
+  post (self, "failed", error->message, NULL, NULL);
   return FALSE;
 }
 
@@ -227,7 +233,7 @@ static void
 fail (GstShReconstructCalibration *self, const gchar *text)
 {
   end (self);
-  post (self, "failed", text, NULL);
+  post (self, "failed", text, NULL, NULL);
 }
 
 void
@@ -245,7 +251,7 @@ gst_sh_reconstruct_calibration_abandon (
   if (!gst_sh_reconstruct_calibration_is_on (self))
     return;
   end (self);
-  post (self, "abandoned", why, NULL);
+  post (self, "abandoned", why, NULL, NULL);
 }
 
 /* A mirror is not sent beyond its limits, also for a poke. They may change
@@ -303,17 +309,21 @@ begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
   return imk_shcalibration_new (&c, &self->kernel, error);
 }
 
-/* Under the lock. Takes the result where it has any. */
-static void
-take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report)
+/* Under the lock. Returns: whether there is a result, which was taken */
+static gboolean
+take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
+    ImkShjudgement *judgement)
 {
   const gsize n = 2 * (gsize) self->running_cells * self->running_commands;
   g_autofree gfloat *interaction = g_new (gfloat, n);
   g_autofree gfloat *noise = g_new (gfloat, n);
 
   imk_shcalibration_result (self->kernel, interaction, noise, report);
-  if (report->n_unseen == self->running_cells)
-    return;
+  imk_shcalibration_judge (self->kernel, interaction, noise, judgement);
+  if (report->n_unseen == self->running_cells ||
+      judgement->verdict == IMK_SHJUDGE_NO_RESPONSE)
+    return FALSE;
+  self->judgement = *judgement;
   g_free (self->interaction);
   g_free (self->noise);
   self->interaction = g_steal_pointer (&interaction);
@@ -322,6 +332,7 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report)
   self->n_commands = self->running_commands;
   g_free (self->lenslets);
   self->lenslets = g_steal_pointer (&self->running_lenslets);
+  return TRUE;
 }
 
 /* Dark cells are expected; these are not. */
@@ -359,15 +370,33 @@ warn_of_mirror (
         (NULL));
 }
 
+/* Of the mirror and of lost cells there are warnings of their own. */
+static void
+warn_of_judgement (
+    GstShReconstructCalibration *self, const ImkShjudgement *judgement)
+{
+  gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE];
+
+  if (judgement->verdict == IMK_SHJUDGE_GOOD ||
+      judgement->verdict == IMK_SHJUDGE_UNSETTLED ||
+      judgement->verdict == IMK_SHJUDGE_LIMITED)
+    return;
+  imk_shjudge_describe (judgement, text, sizeof (text));
+  GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+      ("The interaction matrix may be wrong. %s", text), (NULL));
+}
+
 static void
 finish (GstShReconstructCalibration *self)
 {
   ImkShcalibrationReport report;
+  ImkShjudgement judgement;
   GError *error = NULL;
+  gboolean has_result;
 
   g_mutex_lock (&self->lock);
-  take_result (self, &report);
-  if (self->location && report.n_unseen < self->running_cells)
+  has_result = take_result (self, &report, &judgement);
+  if (self->location && has_result)
     save (self, self->location, &error);
   g_mutex_unlock (&self->lock);
   if (report.n_unseen == self->running_cells) {
@@ -375,9 +404,18 @@ finish (GstShReconstructCalibration *self)
                 "sensor, or set more calibration-repeats.");
     return;
   }
+  if (!has_result) {
+    gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE];
+
+    imk_shjudge_describe (&judgement, text, sizeof (text));
+    fail (self, text);
+    return;
+  }
   end (self);
   post (self, error ? "failed" : "done",
-      error ? error->message : "The interaction matrix is complete.", &report);
+      error ? error->message : "The interaction matrix is complete.", &report,
+      &judgement);
+  warn_of_judgement (self, &judgement);
   warn_of_lost (self, &report);
   warn_of_mirror (self, &report);
   g_clear_error (&error);

@@ -981,6 +981,72 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
   }
 }
 
+/* Command 1 moves nothing: it is named, in the message and beside the matrix.
+ */
+CHECK_TEST (test_a_calibration_judges_itself)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *path = check_path_of ("judged.npy");
+  g_autofree gchar *sidecar = check_path_of ("judged.npy.json");
+  g_autofree gchar *text = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  gfloat commands[N_COMMANDS] = {0};
+  guint n_unseen = 0;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  for (guint t = 0; t < 400; t++) {
+    const gfloat noise = (t * 7919 % 101) * 1e-5f;
+    const gfloat slopes[] = {
+        commands[0] + noise, 2 * commands[0] - noise, noise, -noise};
+    g_autoptr (GstBuffer) out = NULL;
+
+    check_push (
+        h, gst_buffer_new_memdup (slopes, sizeof (slopes)), GST_FLOW_OK);
+    out = check_pull (h);
+    gst_buffer_extract (out, 0, commands, sizeof (commands));
+  }
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "done");
+  fail_unless (gst_structure_get_uint (
+      gst_message_get_structure (message), "commands-unseen", &n_unseen));
+  fail_unless_equals_int (n_unseen, 1);
+  fail_unless_equals_string (told_by (message, "unseen"), "1");
+  fail_unless (strstr (told_by (message, "judgement"), "dead-actuators"), "%s",
+      told_by (message, "judgement"));
+  check_warning (bus, STREAM, FAILED, "1 command moves no spot");
+  fail_unless (g_file_get_contents (sidecar, &text, NULL, NULL));
+  fail_unless (strstr (text, "\"unseen\": [1]") != NULL, "%s", text);
+  g_object_set (h->element, "interaction-location", path, NULL);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
+/* What is there of an earlier calibration stays. */
+CHECK_TEST (test_a_mirror_that_is_not_connected_keeps_the_file)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *path = check_path_of ("kept.npy");
+  g_autofree gchar *before = NULL, *after = NULL;
+  g_autoptr (GstMessage) good = NULL, failed = NULL;
+  gsize n_before, n_after;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  good = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (good, "judgement"), "good");
+  fail_unless (g_file_get_contents (path, &before, &n_before, NULL));
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  for (guint t = 0; t < 400; t++)
+    step (h, (t * 7919 % 101) * 1e-3f);
+  failed = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (failed, "state"), "failed");
+  fail_unless (g_file_get_contents (path, &after, &n_after, NULL));
+  fail_unless (n_before == n_after && memcmp (before, after, n_after) == 0);
+}
+
 static guint
 count_files (void)
 {

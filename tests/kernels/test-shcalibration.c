@@ -20,6 +20,10 @@ typedef struct Bench {
   double lost;      /* share of frames before which one or two are missing */
   double slew;      /* of the mirror in a frame, 0 for any */
   double vibration; /* of all slopes */
+  double range;     /* of slopes, which are bent like tanh, 0 for any */
+  double even;      /* factor of the square of a slope that is added to it */
+  double fading;    /* of the response, in a frame */
+  double glare;     /* slopes from which on a spot is saturated, 0 for none */
   uint32_t n_frames;
   uint64_t seed;
 } Bench;
@@ -47,20 +51,29 @@ bench_init (Bench *b, double noise, const double *impulse, uint32_t n)
     b->impulse[i] = impulse[i];
 }
 
+/* @flags: (nullable) */
 static void
-see (Bench *b, float *slopes)
+see (Bench *b, float *slopes, uint8_t *flags)
 {
+  const double part = pow (1 - b->fading, b->n_frames);
   const double tilt = b->vibration * sin (0.8 * b->n_frames++);
 
   if (b->drift > 0)
     b->aberration += b->drift * draw (b);
   for (int i = 0; i < N_SLOPES; i++) {
-    double sum = b->aberration + tilt + b->noise * draw (b);
+    double sum = b->aberration + tilt + b->noise * draw (b), moved = 0;
 
     for (int lag = 0; lag < MOST; lag++)
-      for (int k = 0; k < N_COMMANDS; k++)
-        sum += b->impulse[lag] * b->truth[i * N_COMMANDS + k] * b->past[lag][k];
-    slopes[i] = (float) sum;
+      for (int k = 0; b->impulse[lag] != 0 && k < N_COMMANDS; k++)
+        moved +=
+            b->impulse[lag] * b->truth[i * N_COMMANDS + k] * b->past[lag][k];
+    moved *= part;
+    moved += b->even * moved * moved;
+    if (b->range > 0)
+      moved = b->range * tanh (moved / b->range);
+    if (b->glare > 0 && fabs (moved) > b->glare && flags)
+      flags[i % N_CELLS] |= 4; /* IMK_SHCENTROID_SATURATED */
+    slopes[i] = (float) (sum + moved);
   }
 }
 
@@ -94,6 +107,7 @@ lose (Bench *b)
 typedef struct Result {
   float interaction[N_SLOPES * N_COMMANDS], noise[N_SLOPES * N_COMMANDS];
   ImkShcalibrationReport report;
+  ImkShjudgement judgement;
   ImkShcalibrationState state;
 } Result;
 
@@ -110,13 +124,13 @@ calibrate_with (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags,
   test_ok (imk_shcalibration_new (c, &self, test_new_error ()));
   do {
     float slopes[N_SLOPES], pokes[N_COMMANDS];
-    uint8_t now[N_CELLS];
+    uint8_t now[N_CELLS] = {0};
 
     if (b->lost > 0 && lose (b))
       imk_shcalibration_interrupt (self);
-    see (b, slopes);
+    see (b, slopes, now);
     for (int i = 0; i < N_CELLS; i++)
-      now[i] = (flags && flags[i]) || fabs (draw (b)) < dropouts * 1.25;
+      now[i] |= (flags && flags[i]) || fabs (draw (b)) < dropouts * 1.25;
     result.state = imk_shcalibration_process (self, slopes, now, pokes);
     send (b, pokes);
     for (int k = 0; k < N_COMMANDS; k++)
@@ -126,9 +140,12 @@ calibrate_with (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags,
     progress = imk_shcalibration_progress (self);
   } while (result.state == IMK_SHCALIBRATION_RUNNING);
   test_check (progress <= 1, "progress %g", progress);
-  if (result.state == IMK_SHCALIBRATION_DONE)
+  if (result.state == IMK_SHCALIBRATION_DONE) {
     imk_shcalibration_result (
         self, result.interaction, result.noise, &result.report);
+    imk_shcalibration_judge (
+        self, result.interaction, result.noise, &result.judgement);
+  }
   imk_shcalibration_free (self);
   return result;
 }
@@ -675,4 +692,118 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   c.dead = dead;
   check_refused (&c, "dead");
   imk_shcalibration_free (NULL);
+}
+
+/* --- the judgement -------------------------------------------------------- */
+
+/* Noise in slopes of 0.1 for a poke, seeds from 1 on. */
+static const struct {
+  double noise, drift, vibration, dropouts, lost, latency, reach;
+} good_runs[] = {{1e-5, 0, 0, 0, 0, 2, 1}, {0.01, 0, 0, 0, 0, 2, 1},
+    {0.02, 0, 0, 0, 0, 1.3, 1}, {0.005, 0.003, 0, 0, 0, 2, 1},
+    {0.005, 0, 0.02, 0, 0, 2.12, 1}, {0.01, 0, 0, 0.03, 0, 2, 1},
+    {0.01, 0, 0, 0, 0.03, 2, 0.9}, {0.005, 0, 0, 0, 0, 1.3, 0.5}};
+
+TEST (test_good_runs_are_called_good, "good runs are called good")
+{
+  enum { N_RUNS = TEST_SANITIZED ? 5 : 42 };
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t i = 0; i < sizeof (good_runs) / sizeof (good_runs[0]); i++)
+      for (uint64_t seed = 1; seed <= N_RUNS; seed++) {
+        ImkShcalibrationConfig c = config_of (method);
+        double impulse[MOST];
+        char text[300];
+        Bench b;
+        Result r;
+
+        c.n_repeats = 4 + seed % 3;
+        make_impulse (good_runs[i].latency, good_runs[i].reach, impulse);
+        bench_init (&b, good_runs[i].noise, impulse, MOST);
+        b.seed = seed;
+        b.aberration = 0;
+        b.drift = good_runs[i].drift;
+        b.vibration = good_runs[i].vibration;
+        b.lost = good_runs[i].lost;
+        r = calibrate_with (&b, &c, NULL, good_runs[i].dropouts);
+        test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+        imk_shjudge_describe (&r.judgement, text, sizeof (text));
+        test_check (r.judgement.verdict == IMK_SHJUDGE_GOOD,
+            "method %d, air %u, seed %u: %s", method, i, (unsigned) seed, text);
+      }
+}
+
+typedef struct Fault {
+  const char *name;
+  double noise, poke, range, even, fading, glare;
+  int dead; /* command, or -1 */
+  const char *words;
+} Fault;
+
+static const Fault faults[] = {
+    {"too small", 0.01, 0.002, 0, 0, 0, 0, -1, "calibration-poke"},
+    {"bent", 0.01, 3, 2, 0, 0, 0, -1, "smaller calibration-poke"},
+    {"one side", 0.01, 0.5, 0, 0.7, 0, 0, -1, "smaller calibration-poke"},
+    {"glare", 0.01, 0.1, 0, 0, 0, 0.2, -1, "less light"},
+    {"fading", 0.01, 0.3, 0, 0, 0.005, 0, -1, "first repeat to the last"},
+    {"dead", 0.01, 0.1, 0, 0, 0, 0, 3,
+        "1 command moves no spot above the noise (3, counted from 0)"}};
+
+TEST (
+    test_what_is_wrong_with_a_run_is_named, "what is wrong with a run is named")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint32_t i = 0; i < sizeof (faults) / sizeof (faults[0]); i++)
+      for (uint64_t seed = 1; seed <= 20; seed++) {
+        const Fault *f = &faults[i];
+        ImkShcalibrationConfig c = config_of (method);
+        char text[300] = "";
+        Bench b;
+        Result r;
+
+        c.poke = f->poke;
+        bench_init (&b, f->noise, whole, 2);
+        for (int k = 0; f->dead >= 0 && k < N_SLOPES; k++)
+          b.truth[k * N_COMMANDS + f->dead] = 0;
+        b.seed = seed;
+        b.aberration = 0;
+        b.range = f->range;
+        b.even = f->even;
+        b.fading = f->fading;
+        b.glare = f->glare;
+        /* of waves, squares are orthogonal to all elements */
+        if (f->even != 0 && method == IMK_SHCALIBRATION_SINUSOIDAL)
+          continue;
+        r = calibrate (&b, &c, NULL);
+        if (r.state == IMK_SHCALIBRATION_DONE)
+          imk_shjudge_describe (&r.judgement, text, sizeof (text));
+        test_check (
+            (r.state == IMK_SHCALIBRATION_NO_RESPONSE && i == 0) ||
+                (r.state == IMK_SHCALIBRATION_DONE && strstr (text, f->words)),
+            "method %d, %s, seed %u: state %d, %s (%g %g %g)", method, f->name,
+            (unsigned) seed, r.state, text, r.judgement.push_pull,
+            r.judgement.superposition, r.judgement.drift);
+      }
+}
+
+TEST (test_a_mirror_that_is_not_connected_has_no_matrix,
+    "a mirror that is not connected has no matrix")
+{
+  enum { N_RUNS = TEST_SANITIZED ? 20 : 1000 };
+
+  for (uint64_t seed = 1; seed <= N_RUNS; seed++) {
+    ImkShcalibrationConfig c = config_of ((int) (seed % 3));
+    Bench b;
+    Result r;
+
+    bench_init (&b, 0.1, NULL, 0);
+    b.seed = seed;
+    b.vibration = seed % 2 ? 0.1 : 0;
+    b.drift = seed % 5 ? 0 : 0.01;
+    r = calibrate (&b, &c, NULL);
+    test_check (r.state != IMK_SHCALIBRATION_DONE ||
+                    r.judgement.verdict == IMK_SHJUDGE_NO_RESPONSE,
+        "seed %u: state %d, verdict %d", (unsigned) seed, r.state,
+        r.judgement.verdict);
+  }
 }

@@ -110,6 +110,7 @@ class CalibrateTest(unittest.TestCase):
         result = result_of(out)
         self.assertAlmostEqual(result["latency"], 2, delta=0.05)
         self.assertEqual(result["warnings"], [])
+        self.assertEqual((result["judgement"], result["commands_unseen"]), ("good", 0))
         settings = {entry["name"]: entry["value"] for entry in result["settings"]}
         self.assertEqual((settings["calibration-method"], settings["calibration-poke"], settings["calibration-repeats"]), ("hadamard", "2", "3"))
         found, noise = (np.load(os.path.join(out, name)) for name in ("interaction.npy", "interaction-noise.npy"))

@@ -195,7 +195,7 @@ class Loop(FolderCase):
                 tel.send(stream.commands(tel.frame()))
                 message = bus.pop_filtered(Gst.MessageType.ELEMENT)
         told = message.get_structure()
-        self.assertEqual(told.get_value("state"), "done", told.get_value("text"))
+        self.assertEqual((told.get_value("state"), told.get_value("judgement")), ("done", "good"), told.get_value("text"))
         self.assertAlmostEqual(told.get_value("latency"), DELAY, delta=0.05)
         error = np.linalg.norm(np.load(path) - truth) / np.linalg.norm(truth)
         noise = np.load(os.path.join(self.folder, "noisy-noise.npy"))

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "imk/shjudge.h"
 #include "imk/status.h"
 
 #ifdef __cplusplus
@@ -141,6 +142,15 @@ IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
  * @report: (out) */
 IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
     float *interaction, float *noise, ImkShcalibrationReport *report);
+
+/**
+ * imk_shcalibration_judge: (after imk_shcalibration_result())
+ * @interaction, @noise: as it has made them
+ * @judgement: (out): what is wrong with them, by what was measured twice: the
+ *   repeats, push against pull, and all commands at once, in the sequence,
+ *   against the sum of their elements */
+IMK_API void imk_shcalibration_judge (const ImkShcalibration *self,
+    const float *interaction, const float *noise, ImkShjudgement *judgement);
 
 /* @self may be NULL. */
 IMK_API void imk_shcalibration_free (ImkShcalibration *self);

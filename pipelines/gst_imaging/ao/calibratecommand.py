@@ -108,7 +108,7 @@ def show(np, made, told):
         report.plot("Commands", plots.scatter(("command", ""), ("slope", "for each unit of a command"), {
             "response": (poked, strength[poked]), "noise": (poked, error[poked])}, log_y=True),
             "Rms over the cells of what each command does to the slopes, and its standard error. A command near to its noise is not seen.")
-    made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms"]
+    made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms", f"judgement: {told['judgement']}"]
 
 
 def run(np, options, made, words_of):
@@ -126,4 +126,5 @@ def run(np, options, made, words_of):
     if told["state"] != "done":
         raise Failure(NO_RESULT if told["state"] == "abandoned" or "latency" not in told else NOT_WRITTEN, told["text"])
     show(np, made, told)
-    return made.finish(latency=told["latency"], noise=told["noise"], rms=told["rms"], frames=told["frames"], cells_unseen=told["cells-unseen"])
+    return made.finish(latency=told["latency"], noise=told["noise"], rms=told["rms"], frames=told["frames"], cells_unseen=told["cells-unseen"],
+                       commands_unseen=told["commands-unseen"], judgement=told["judgement"])

@@ -1,0 +1,1 @@
+../shreconstruct/calibration/shjudge.h

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/shjudge.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define CHANCE 0.01        /* that noise alone makes a command seen */
+#define MOST_NOISE 0.3     /* of the rms of elements */
+#define WANTED_NOISE 0.1   /* likewise */
+#define MOST_NONLINEAR 0.1 /* of the response */
+/* Likewise, of all commands at once. Those of push-pull move spots one by one,
+ * and so less far. */
+#define MOST_OF_ALL 0.1
+#define MOST_OF_SINGLE 0.25
+#define MOST_DRIFT 0.1 /* likewise */
+#define CERTAIN 5.0    /* standard errors */
+
+/* Returns: what a variable of Student with @n degrees of freedom exceeds, on
+ * either side, with the probability @chance: Abramowitz and Stegun 1964,
+ * 26.2.23, and Wallace 1959, Ann. Math. Stat. 30, 1124 */
+static double
+quantile (double chance, double n)
+{
+  const double u = sqrt (-2 * log (chance / 2));
+  const double z = u - (2.515517 + u * (0.802853 + u * 0.010328)) /
+                           (1 + u * (1.432788 + u * (0.189269 + u * 0.001308)));
+
+  return sqrt (n * expm1 (z * z * (n - 1.5) / ((n - 1) * (n - 1))));
+}
+
+/* Returns: whether an element of a command is above the noise. The largest one
+ * tells that, whatever the noise of one slope has to do with that of others. */
+static bool
+is_seen (const ImkShjudgeData *d, uint32_t command)
+{
+  double most = 0;
+  bool is_unsure = false; /* it has elements without a known error */
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < d->n_slopes; i++) {
+    const size_t at = (size_t) i * d->n_commands + command;
+
+    if (!isfinite (d->noise[at])) {
+      is_unsure |= d->interaction[at] != 0;
+      continue;
+    }
+    n++;
+    if (d->interaction[at] != 0)
+      most = fmax (most, fabsf (d->interaction[at]) / d->noise[at]);
+  }
+  return n > 0 ? most > quantile (CHANCE / n, fmax (d->n_free, 3)) : is_unsure;
+}
+
+static void
+find_unseen (const ImkShjudgeData *d, ImkShjudgement *j)
+{
+  for (uint32_t k = 0; k < d->n_live; k++)
+    if (!is_seen (d, d->live[k])) {
+      if (j->n_unseen < IMK_SHJUDGE_MAX_NAMED)
+        j->unseen[j->n_unseen] = d->live[k];
+      j->n_unseen++;
+    }
+}
+
+/* Squares of elements have those of their errors in them. */
+static void
+find_noise (const ImkShjudgeData *d, ImkShjudgement *j)
+{
+  const size_t n = (size_t) d->n_slopes * d->n_commands;
+  double squares = 0, errors = 0;
+  size_t n_seen = 0, n_noisy = 0;
+
+  for (size_t i = 0; i < n; i++)
+    if (isfinite (d->noise[i])) {
+      squares += (double) d->interaction[i] * d->interaction[i];
+      errors += (double) d->noise[i] * d->noise[i];
+      n_seen++;
+    }
+  for (size_t i = 0; i < n; i++)
+    n_noisy += isfinite (d->noise[i]) &&
+               100.0 * d->noise[i] * d->noise[i] * (double) n_seen > squares;
+  j->noise = squares > errors ? sqrt (errors / (squares - errors)) : INFINITY;
+  j->noisy = n_seen ? (double) n_noisy / (double) n_seen : 1;
+}
+
+/* Returns: whether all elements of a slope are known; then @sum and @variance
+ * are those of @pattern */
+static bool
+add_elements (
+    const ImkShjudgeData *d, uint32_t i, double *sum, double *variance)
+{
+  *sum = *variance = 0;
+  for (uint32_t k = 0; k < d->n_live; k++) {
+    const size_t at = (size_t) i * d->n_commands + d->live[k];
+    const double error = d->poke * d->noise[at];
+
+    *sum += d->pattern[k] * d->poke * d->interaction[at];
+    *variance += error * error;
+  }
+  return isfinite (d->whole[i]) && isfinite (*variance);
+}
+
+/* Returns: whether it is more than noise explains */
+static bool
+find_superposition (const ImkShjudgeData *d, ImkShjudgement *j)
+{
+  double differences = 0, errors = 0, all = 0;
+
+  for (uint32_t i = 0; i < d->n_slopes; i++) {
+    double sum, variance, difference;
+
+    if (!add_elements (d, i, &sum, &variance))
+      continue;
+    difference = d->whole[i] - sum;
+    differences += difference * difference;
+    errors += variance + d->whole_error[i] * d->whole_error[i];
+    all += sum * sum;
+  }
+  j->superposition =
+      all > errors ? sqrt (fmax (0, differences - errors) / all) : NAN;
+  return differences > CERTAIN * CERTAIN * errors;
+}
+
+/* As if the noise of all slopes were one: then each pair tells it once.
+ * Returns: likewise */
+static bool
+find_push_pull (const ImkShjudgeData *d, ImkShjudgement *j)
+{
+  const double repeats = d->n_repeats;
+  const double spread = sqrt (2 / (double) d->n_even * (1 + 1 / (repeats - 1)));
+
+  j->push_pull = NAN;
+  if (d->n_even * (d->n_repeats - 1) < 8 || !(d->odd > 0))
+    return false;
+  j->push_pull = sqrt (fmax (0, d->even - d->even_noise) / d->odd);
+  return d->even > (1 + CERTAIN * spread) * d->even_noise;
+}
+
+void
+imk_shjudge (const ImkShjudgeData *d, ImkShjudgement *j)
+{
+  bool is_sum, is_pair;
+
+  *j = (ImkShjudgement){.n_saturated = d->n_saturated, .drift = d->drift};
+  find_unseen (d, j);
+  find_noise (d, j);
+  is_sum = find_superposition (d, j) &&
+           j->superposition > (d->is_single ? MOST_OF_SINGLE : MOST_OF_ALL);
+  is_pair = find_push_pull (d, j) && j->push_pull > MOST_NONLINEAR;
+  if (j->n_unseen == d->n_live)
+    j->verdict = IMK_SHJUDGE_NO_RESPONSE;
+  else if (j->n_saturated > 0)
+    j->verdict = IMK_SHJUDGE_SATURATED;
+  else if (!d->is_settled)
+    j->verdict = IMK_SHJUDGE_UNSETTLED;
+  else if (d->is_limited)
+    j->verdict = IMK_SHJUDGE_LIMITED;
+  else if (fabs (d->drift) > MOST_DRIFT &&
+           fabs (d->drift) > CERTAIN * d->drift_error)
+    j->verdict = IMK_SHJUDGE_DRIFTING;
+  else if (is_sum || is_pair)
+    j->verdict = IMK_SHJUDGE_NONLINEAR;
+  else if (j->noise > MOST_NOISE)
+    j->verdict = IMK_SHJUDGE_NOISY;
+  else if (j->n_unseen > 0)
+    j->verdict = IMK_SHJUDGE_UNSEEN;
+}
+
+/* "3, 17 and 5 more" */
+static void
+list (const ImkShjudgement *j, char *text, size_t size)
+{
+  size_t at = 0;
+
+  *text = '\0';
+  for (uint32_t i = 0; i < j->n_unseen && i < IMK_SHJUDGE_MAX_NAMED; i++)
+    if (at < size)
+      at += (size_t) snprintf (
+          text + at, size - at, "%s%u", i ? ", " : "", j->unseen[i]);
+  if (j->n_unseen > IMK_SHJUDGE_MAX_NAMED && at < size)
+    snprintf (text + at, size - at, " and %u more",
+        j->n_unseen - IMK_SHJUDGE_MAX_NAMED);
+}
+
+void
+imk_shjudge_describe (const ImkShjudgement *j, char *text, size_t size)
+{
+  const double factor = j->noise / WANTED_NOISE;
+  char names[160];
+
+  list (j, names, sizeof (names));
+  switch (j->verdict) {
+  case IMK_SHJUDGE_GOOD:
+    snprintf (text, size, "good");
+    break;
+  case IMK_SHJUDGE_NO_RESPONSE:
+    snprintf (text, size,
+        "No command moves a spot above the noise: check that the commands "
+        "reach the mirror and its light the sensor, or set a larger "
+        "calibration-poke.");
+    break;
+  case IMK_SHJUDGE_SATURATED:
+    snprintf (text, size,
+        "The spots of %u cells are saturated: bring less light to the sensor "
+        "or expose it for a shorter time, and calibrate again.",
+        j->n_saturated);
+    break;
+  case IMK_SHJUDGE_UNSETTLED:
+    snprintf (text, size,
+        "The mirror still moves 100 frames after a poke: calibrate again at a "
+        "lower frame rate.");
+    break;
+  case IMK_SHJUDGE_LIMITED:
+    snprintf (text, size,
+        "The mirror does not follow steps of twice calibration-poke: set "
+        "slew-limit to that of the mirror, and calibration-poke to half of it "
+        "at most.");
+    break;
+  case IMK_SHJUDGE_NONLINEAR:
+    snprintf (text, size,
+        "The slopes differ by %.0f %% from what is in proportion to the pokes: "
+        "set a smaller calibration-poke.",
+        100 * fmax (j->push_pull, j->superposition)); /* one may be NaN */
+    break;
+  case IMK_SHJUDGE_NOISY:
+    if (isfinite (factor))
+      snprintf (text, size,
+          "The noise of an element is %.2g times the rms of the elements: set "
+          "calibration-poke %.1f times larger, or calibration-repeats %.0f "
+          "times.",
+          j->noise, factor, ceil (factor * factor));
+    else
+      snprintf (text, size,
+          "The elements are not above their noise: set a larger "
+          "calibration-poke, or more calibration-repeats.");
+    break;
+  case IMK_SHJUDGE_DRIFTING:
+    snprintf (text, size,
+        "The response changed by %.0f %% from the first repeat to the last: "
+        "wait until light and mirror are steady, and calibrate again.",
+        100 * j->drift);
+    break;
+  case IMK_SHJUDGE_UNSEEN:
+    snprintf (text, size,
+        "%u command%s no spot above the noise (%s, counted from 0): check "
+        "whether %s, and name dead ones in dead-actuators.",
+        j->n_unseen, j->n_unseen == 1 ? " moves" : "s move", names,
+        j->n_unseen == 1 ? "it moves" : "they move");
+    break;
+  }
+}
