@@ -22,19 +22,16 @@
  */
 #include "gstshreconstruct.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "gstimagingaction.h"
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingnumbering.h"
 #include "gstimagingquantity.h"
-#include "gstimagingresults.h"
 #include "gstshreconstructcalibration.h"
 #include "gstshreconstructdevice.h"
 #include "gstshreconstructkernel.h"
 #include "gstshreconstructrealtime.h"
+#include "gstshreconstructresults.h"
 #include "gstshreconstructmatrix.h"
 #include "gstshreconstructwavefront.h"
 #include "imk/parallel.h"
@@ -43,18 +40,12 @@
 GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
 
-/* What results tell of a frame beside its coefficients. */
-typedef struct {
-  guint n_valid, n_out, n_limited;
-  gboolean is_dark, is_closed, is_calibrating;
-} Done;
-
 struct _GstShReconstruct {
   GstImagingElement base;
   GstPad *sinkpad, *srcpad;
   GstShReconstructOutputs *outputs;
   GstShReconstructCalibration *calibration;
-  GstImagingResultsCache *cache;
+  GstShReconstructResults results;
 
   gint wants_reset; /* atomic */
 
@@ -71,8 +62,6 @@ struct _GstShReconstruct {
   GstBufferPool *pool;
   gboolean is_dark, has_overflowed; /* of the frame before */
   GstImagingNumbering numbering;
-  GstStructure *more; /* (nullable): @done as fields of results */
-  Done done;          /* in the frame before */
 };
 
 #define TENSOR_CAPS "other/tensors, format = (string) static, "
@@ -276,62 +265,6 @@ typedef struct {
   gboolean is_after_gap;
   guint64 number, missing;
 } Frame;
-
-/* In most frames what it was in the one before. */
-static void
-describe_frame (GstShReconstruct *self, const Frame *f)
-{
-  const Done done = {f->report.n_valid, f->report.n_out, f->report.n_limited,
-      f->report.is_dark, f->is_closed, f->is_calibrating};
-
-  if (self->more && memcmp (&done, &self->done, sizeof (done)) == 0)
-    return;
-  self->done = done;
-  if (!self->more)
-    self->more = gst_structure_new_empty ("more");
-  gst_structure_set (self->more, "cells-valid", G_TYPE_UINT, done.n_valid,
-      "cells-excluded", G_TYPE_UINT, done.n_out, "commands-limited",
-      G_TYPE_UINT, done.n_limited, "low-light", G_TYPE_BOOLEAN, done.is_dark,
-      "closed", G_TYPE_BOOLEAN, done.is_closed, "calibrating", G_TYPE_BOOLEAN,
-      done.is_calibrating, NULL);
-}
-
-/* Coefficients of the modes, and what was done. */
-static GstImagingResult
-make_result (GstShReconstruct *self, const Frame *f, GstImagingResultsPad *pad)
-{
-  static const gchar *const fields[] = {"coefficient"}, *const units[] = {""};
-  GstImagingResult result = {.id = "ao-modes-v1",
-      .fields = fields,
-      .units = units,
-      .n_fields = 1,
-      .n_rows = self->kernel.n_modes,
-      .data = gst_buffer_new_memdup (
-          self->kernel.coefficients, self->kernel.n_modes * sizeof (gfloat)),
-      .frame = f->number,
-      .frames_missing = f->missing,
-      .origin = gst_imaging_engine_origin (self->base.engine),
-      .cache = self->cache};
-
-  describe_frame (self, f);
-  result.more = self->more;
-  if (pad && gst_imaging_results_pad_wants_values (pad)) {
-    const gsize size = self->kernel.n_modes * sizeof (gdouble);
-    gdouble *copy =
-        g_memdup2 (imk_shreconstruct_coefficients (self->kernel.now), size);
-
-    result.values = copy;
-    result.values_buffer = gst_buffer_new_wrapped (copy, size);
-  }
-  return result;
-}
-
-static void
-clear_result (GstImagingResult *result)
-{
-  gst_clear_buffer (&result->values_buffer);
-  gst_buffer_unref (result->data);
-}
 
 /* Where light goes and where it comes back. */
 static void
@@ -600,7 +533,10 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
       gst_sh_reconstruct_outputs_get_results (self->outputs);
   g_autoptr (GstImagingSrcPad) wavefront =
       gst_sh_reconstruct_outputs_get_wavefront (self->outputs);
-  GstImagingResult result = make_result (self, f, results);
+  const GstShReconstructDone done = {f->report.n_valid, f->report.n_out,
+      f->report.n_limited, f->report.is_dark, f->is_closed, f->is_calibrating};
+  GstImagingResult result = gst_sh_reconstruct_results_make (
+      &self->results, &self->kernel, &done, f->number, f->missing, results);
   GstFlowReturn flow;
 
   gst_imaging_results_attach (out, GST_OBJECT_NAME (self), &result);
@@ -610,7 +546,7 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
     flow = gst_sh_reconstruct_combine (
         flow, gst_imaging_results_pad_push (
                   results, &result, f->in, self->fps_n, self->fps_d));
-  clear_result (&result);
+  gst_sh_reconstruct_result_clear (&result);
   if (wavefront && gst_sh_reconstruct_slopes_map (&f->slopes, NULL) == IMK_OK)
     flow = gst_sh_reconstruct_combine (
         flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
@@ -826,8 +762,7 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_sh_reconstruct_device_free (self->device);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   gst_sh_reconstruct_realtime_free (self->realtime);
-  gst_imaging_results_cache_unref (self->cache);
-  g_clear_pointer (&self->more, gst_structure_free);
+  gst_sh_reconstruct_results_clear (&self->results);
   gst_sh_reconstruct_kernel_clear (&self->kernel);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
@@ -920,7 +855,7 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
-  self->cache = gst_imaging_results_cache_new ();
+  gst_sh_reconstruct_results_init (&self->results, self->base.engine);
   self->realtime = gst_sh_reconstruct_realtime_new (GST_ELEMENT (self));
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);

@@ -1451,6 +1451,23 @@ CHECK_MOCK_TEST (test_auto_takes_a_large_matrix_to_the_device)
   }
 }
 
+/* Made in this thread, where the context of the device is not current. */
+CHECK_MOCK_TEST (test_a_device_takes_what_another_thread_has_made)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1 backend=cuda", SLOPES);
+  g_autofree gchar *means = check_path_of ("means.npy");
+
+  check_device ();
+  fail_unless_equals_float (step (h, -1), 1);
+  for (guint t = 2; t < 5; t++) {
+    g_object_set (h->element, "matrix-location", means, NULL);
+    g_object_set (h->element, "matrix-location", means, NULL);
+    fail_unless_equals_float (step (h, -1), t);
+  }
+  fail_unless_equals_uint64 (check_stat (h->element, "replans"), 3);
+  g_object_set (h->element, "matrix-location", means, NULL);
+}
+
 CHECK_MOCK_TEST (test_a_loop_goes_on_where_its_device_fails)
 {
   g_autoptr (CheckHarness) cpu = NULL;
