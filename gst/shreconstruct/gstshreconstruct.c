@@ -701,7 +701,7 @@ gst_sh_reconstruct_stop (GstElement *element)
 {
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
 
-  gst_sh_reconstruct_kernel_stop (&self->kernel);
+  gst_sh_reconstruct_prepared_stop (self->kernel.prepared);
   gst_imaging_engine_stop (self->base.engine);
   gst_sh_reconstruct_kernel_forget (&self->kernel);
   gst_sh_reconstruct_realtime_stop (self->realtime);

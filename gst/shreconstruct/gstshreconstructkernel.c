@@ -30,12 +30,6 @@ gst_sh_reconstruct_kernel_close (GstShReconstructKernel *self)
 }
 
 void
-gst_sh_reconstruct_kernel_stop (GstShReconstructKernel *self)
-{
-  gst_sh_reconstruct_prepared_stop (self->prepared);
-}
-
-void
 gst_sh_reconstruct_kernel_forget (GstShReconstructKernel *self)
 {
   g_clear_pointer (&self->before, imk_shreconstruct_free);
@@ -102,8 +96,7 @@ settings_now (const GstShReconstructKernel *self)
 
 /* What is the same for another controller. */
 static void
-take_plan (GstShReconstructKernel *self, ImkBackend backend,
-    GstShReconstructPlan *plan)
+take_plan (GstShReconstructKernel *self, GstShReconstructPlan *plan)
 {
   const GstShReconstructSettings *s = settings_now (self);
 
@@ -111,7 +104,7 @@ take_plan (GstShReconstructKernel *self, ImkBackend backend,
   gst_sh_reconstruct_warn (
       &self->warnings, GST_ELEMENT (self->element), s, plan);
   gst_sh_reconstruct_prepared_begin (
-      self->prepared, backend, s, plan->has_matrices);
+      self->prepared, self->backend, s, plan->has_matrices);
 }
 
 /* @kernel: (transfer full) */
@@ -121,6 +114,7 @@ take (GstShReconstructKernel *self, ImkShreconstruct *kernel,
 {
   gst_sh_reconstruct_kernel_close (self);
   self->now = kernel;
+  self->backend = backend;
   self->is_idle = plan->is_idle;
   self->n_cells = plan->config.n_cells;
   self->n_modes = plan->config.n_modes;
@@ -130,14 +124,14 @@ take (GstShReconstructKernel *self, ImkShreconstruct *kernel,
       g_realloc_n (self->commands, self->n_commands, sizeof (gfloat));
   self->coefficients =
       g_realloc_n (self->coefficients, self->n_modes, sizeof (gfloat));
-  take_plan (self, backend, plan);
+  take_plan (self, plan);
   self->warnings.has_doubt = FALSE;
   gst_sh_reconstruct_kernel_warn_of_doubt (self);
   if (self->before)
     imk_shreconstruct_take_state (kernel, self->before);
 }
 
-/* Without matrices, but for those of a kernel that is prepared. */
+/* Without matrices: what is wrong is said before a kernel is made or taken. */
 static ImkStatus
 plan_checked (const GstShReconstructKernel *self,
     const GstShReconstructSensor *sensor, GstShReconstructPlan *plan,
@@ -218,10 +212,7 @@ gst_sh_reconstruct_kernel_update (GstShReconstructKernel *self,
   if (status == IMK_OK)
     status = imk_shreconstruct_update (self->now, &plan.config, error);
   if (status == IMK_OK)
-    take_plan (self,
-        gst_imaging_engine_is_on_cuda (self->element->engine) ? IMK_BACKEND_CUDA
-                                                              : IMK_BACKEND_CPU,
-        &plan);
+    take_plan (self, &plan);
   gst_sh_reconstruct_plan_clear (&plan);
   return status;
 }

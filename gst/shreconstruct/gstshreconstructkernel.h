@@ -33,6 +33,7 @@ typedef struct {
   GstShReconstructOutputs *outputs;
   GstShReconstructPrepared *prepared;
   ImkShreconstruct *now, *before;
+  ImkBackend backend;
   guint n_cells, n_modes, n_commands;
   gboolean is_idle;
   GstShReconstructOrder order;
@@ -59,9 +60,7 @@ void gst_sh_reconstruct_kernel_warn_of_doubt (GstShReconstructKernel *self);
 /* Its state is kept for the next one. */
 void gst_sh_reconstruct_kernel_close (GstShReconstructKernel *self);
 
-/* After the last frame, before the engine stops. */
-void gst_sh_reconstruct_kernel_stop (GstShReconstructKernel *self);
-/* After that: no state is kept, and warnings come again. */
+/* After the engine has stopped: no state is kept, and warnings come again. */
 void gst_sh_reconstruct_kernel_forget (GstShReconstructKernel *self);
 
 /* @n_sensor: cells of the sensor */
