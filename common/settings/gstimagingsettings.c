@@ -166,14 +166,14 @@ differ (GstImagingSettings *self, gconstpointer a, gconstpointer b)
   return FALSE;
 }
 
-/* Returns: the groups of the settings in which @candidate differs from @now */
-static guint
-groups_of_change (GstImagingSettings *self, gconstpointer candidate)
+guint
+gst_imaging_settings_groups_of_change (
+    GstImagingSettings *self, gconstpointer a, gconstpointer b)
 {
   guint groups = 0;
 
   FOR_EACH (setting, self)
-  if (!gst_imaging_setting_is_equal (setting, self->now, candidate))
+  if (!gst_imaging_setting_is_equal (setting, a, b))
     groups |= setting->groups;
   return groups;
 }
@@ -182,7 +182,8 @@ groups_of_change (GstImagingSettings *self, gconstpointer candidate)
 static ImkStatus
 apply (GstImagingSettings *self, gpointer candidate, ImkError *error)
 {
-  guint groups = groups_of_change (self, candidate);
+  guint groups =
+      gst_imaging_settings_groups_of_change (self, self->now, candidate);
   gpointer before = self->now;
   GstClockTime began = gst_util_get_timestamp ();
   ImkStatus status = check_files (self, candidate, error);

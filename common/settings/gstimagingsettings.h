@@ -301,6 +301,10 @@ typedef struct {
  *   complete. An error rejects the settings, with a sentence that names
  *   properties and values; but IMK_ERROR_DEVICE and IMK_ERROR_UNAVAILABLE are
  *   failures of the device
+ * @prepare: (nullable): in the thread that sets values, before they count:
+ * makes what @apply would need long for, so that no frame waits for it.
+ * @candidate: (transfer full): what was set last together with the new values;
+ * @groups: of these. @apply may get other settings, or come without it
  *
  * What a class declares. Static.
  */
@@ -314,6 +318,7 @@ typedef struct {
   void (*init) (gpointer settings);
   ImkStatus (*apply) (
       GstElement *element, gconstpointer before, guint groups, ImkError *error);
+  void (*prepare) (GstElement *element, gpointer candidate, guint groups);
 } GstImagingSettingsTable;
 
 /* --- class and object ----------------------------------------------------- */
@@ -530,6 +535,20 @@ gpointer gst_imaging_settings_copy (GstImagingSettings *self);
  */
 GST_IMAGING_API
 gpointer gst_imaging_settings_copy_now (GstImagingSettings *self);
+
+/**
+ * gst_imaging_settings_groups_of_change: (skip)
+ * @self: the settings
+ * @a: settings
+ * @b: other settings
+ *
+ * For any thread.
+ *
+ * Returns: the groups of the properties in which @a differs from @b
+ */
+GST_IMAGING_API
+guint gst_imaging_settings_groups_of_change (
+    GstImagingSettings *self, gconstpointer a, gconstpointer b);
 
 /**
  * gst_imaging_settings_free_copy: (skip)

@@ -3,12 +3,31 @@
  * and files that the element made. */
 #include "gstimagingsettings-private.h"
 
+/* Before they count, and without the object lock: it may take a while. */
+static void
+prepare (GstImagingSettings *self, gconstpointer staged, const gboolean *given)
+{
+  gpointer candidate;
+  guint groups = 0;
+
+  if (!self->table->prepare)
+    return;
+  candidate = gst_imaging_settings_copy (self);
+  for (guint i = 0; i < self->table->n_settings; i++)
+    if (given[i]) {
+      groups |= self->table->settings[i].groups;
+      gst_imaging_setting_copy (&self->table->settings[i], candidate, staged);
+    }
+  self->table->prepare (self->element, candidate, groups);
+}
+
 /* Sets the given values of @staged together. */
 static void
 put (GstImagingSettings *self, gpointer staged, const gboolean *given)
 {
   g_autoptr (GString) late = g_string_new (NULL);
 
+  prepare (self, staged, given);
   GST_OBJECT_LOCK (self->element);
   for (guint i = 0; i < self->table->n_settings; i++) {
     const GstImagingSetting *setting = &self->table->settings[i];

@@ -22,24 +22,16 @@
  */
 #include "gstshreconstruct.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "gstimagingaction.h"
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingnumbering.h"
 #include "gstimagingquantity.h"
-#include "gstimagingresults.h"
 #include "gstshreconstructcalibration.h"
-#include "gstshreconstructcontroller.h"
 #include "gstshreconstructdevice.h"
-#include "gstshreconstructdivergence.h"
-#include "gstshreconstructlenslets.h"
-#include "gstshreconstructoutputs.h"
+#include "gstshreconstructkernel.h"
 #include "gstshreconstructrealtime.h"
-#include "gstshreconstructsettings.h"
-#include "gstshreconstructslopes.h"
+#include "gstshreconstructresults.h"
 #include "gstshreconstructmatrix.h"
 #include "gstshreconstructwavefront.h"
 #include "imk/parallel.h"
@@ -48,51 +40,29 @@
 GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
 
-/* What results tell of a frame beside its coefficients. */
-typedef struct {
-  guint n_valid, n_out, n_limited;
-  gboolean is_dark, is_closed, is_calibrating;
-} Done;
-
 struct _GstShReconstruct {
   GstImagingElement base;
   GstPad *sinkpad, *srcpad;
   GstShReconstructOutputs *outputs;
   GstShReconstructCalibration *calibration;
-  GstShReconstructDivergence *divergence;
-  GstImagingResultsCache *cache;
+  GstShReconstructResults results;
 
   gint wants_reset; /* atomic */
 
+  GstShReconstructKernel kernel;
+
   /* of the streaming thread */
-  ImkShreconstruct *kernel, *before; /* @before: whose state is taken over */
   GstShReconstructDevice *device;
-  guint n_cells, n_modes, n_commands;
-  gboolean is_idle;    /* without a control matrix */
+  GstShReconstructSensor sensor;
   gboolean is_resting; /* on the way to the reference commands, or there */
-  guint n_input;       /* cells of the sensor; 0 while they are not known */
-  gfloat *commands;    /* [n_commands]: of the frame, before the actuator map */
-  gfloat *coefficients; /* [n_modes]: of the frame */
   GstShReconstructWavefront *wavefront;
   GstShReconstructRealtime *realtime;
-  GstShReconstructLenslets *lenslets;
-  gboolean is_tensor;
-  GstShReconstructShape shape; /* of tensors */
-  GstShReconstructOrder order; /* of the columns of the matrix */
   gint fps_n, fps_d;
   guint n_sent; /* outputs of the caps that were sent; 0 before */
   GstBufferPool *pool;
   gboolean is_dark, has_overflowed; /* of the frame before */
-  guint64 n_blind;     /* frames without a valid cell, up to the one before */
-  gboolean is_clipped; /* reference commands are beyond the limits */
-  gboolean has_high_gain;    /* that was warned of */
-  ImkShreconstructFit fit;   /* of both matrices; all 0 without the second */
-  gboolean has_misfit;       /* that was warned of */
-  gboolean has_doubt;        /* of the kernel, likewise */
-  GstShReconstructPole pole; /* that was warned of */
+  guint64 n_blind; /* frames without a valid cell, up to the one before */
   GstImagingNumbering numbering;
-  GstStructure *more; /* (nullable): @done as fields of results */
-  Done done;          /* in the frame before */
 };
 
 #define TENSOR_CAPS "other/tensors, format = (string) static, "
@@ -118,18 +88,12 @@ GST_ELEMENT_REGISTER_DEFINE (
 
 /* --- the kernel ----------------------------------------------------------- */
 
-/* Its state is kept for the next one. */
 static void
 close_kernel (GstElement *element)
 {
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
 
-  if (!self->kernel)
-    return;
-  imk_shreconstruct_free (self->before);
-  self->before = self->kernel;
-  self->kernel = NULL;
-  imk_shreconstruct_leave_device (self->before);
+  gst_sh_reconstruct_kernel_close (&self->kernel);
   gst_sh_reconstruct_device_forget (self->device);
 }
 
@@ -138,9 +102,6 @@ close_kernel (GstElement *element)
 enum { LARGE_MATRIX = 1 << 20 };
 
 enum { BLACKOUT = 100 }; /* frames */
-
-/* R D of other units is 0.001 or less, and gains in R are seldom below this. */
-#define LEAST_RESPONSE 0.01
 
 static guint64
 size_of_matrix (const GstShReconstructSettings *s)
@@ -166,276 +127,16 @@ prefers_cuda (GstElement *element, const GstVideoInfo *info)
   return prefers;
 }
 
-/* Once, as the settings that say so may be taken many times. */
-static void
-report_clipping (GstShReconstruct *self, const ImkShreconstructConfig *c)
-{
-  const gboolean was_clipped = self->is_clipped;
-
-  self->is_clipped = FALSE;
-  for (guint i = 0; i < c->n_commands && !self->is_clipped; i++) {
-    const gdouble flat = c->reference ? c->reference[i] : 0;
-
-    self->is_clipped = flat < c->minimum || flat > c->maximum;
-    if (self->is_clipped && !was_clipped)
-      GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-          ("Reference command %u is %g, beyond minimum or maximum, so the "
-           "nearer of the two takes its place. Set other limits or another "
-           "reference-location.",
-              i, flat),
-          (NULL));
-  }
-}
-
-/* Once. It is no error: what is measured may hold it. */
-static void
-report_pole (GstShReconstruct *self)
-{
-  const GstShReconstructSettings *s =
-      gst_imaging_settings_now (self->base.settings);
-  const GstShReconstructController *c =
-      gst_imaging_setting_file_data (s->controller);
-  const GstShReconstructPole before = self->pole;
-  g_autofree gchar *text = NULL;
-
-  self->pole = c && !self->is_idle ? c->pole : (GstShReconstructPole){0};
-  if (self->pole.n_out == 0 ||
-      memcmp (&before, &self->pole, sizeof (before)) == 0)
-    return;
-  text = gst_sh_reconstruct_pole_describe (&self->pole);
-  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-      ("controller-location \"%s\": mode %u has %u pole%s on the unit circle or "
-       "outside, the largest %s, so its commands can grow without an error. "
-       "Check a_1, a_2, ... of it, unless this is meant.%s",
-          s->controller->location, self->pole.mode, self->pole.n_out,
-          self->pole.n_out > 1 ? "s" : "", text,
-          c->is_transposed ? " It may be transposed: a_1, a_2 are its first "
-                             "row, and b_0, b_1 its second."
-                           : ""),
-      (NULL));
-}
-
-/* Once. z^d - (1 - leak) z^(d-1) + gain has its roots within the unit circle
- * for a delay d of 1 if gain is below 2 - leak, and for a longer one if it is
- * below less than that. The gain of the loop is that times R D, if D is known.
- */
-static void
-report_gain (GstShReconstruct *self)
-{
-  const GstShReconstructSettings *s =
-      gst_imaging_settings_now (self->base.settings);
-  const gboolean had_high_gain = self->has_high_gain;
-  const gdouble response = self->fit.largest > 0 ? self->fit.largest : 1;
-  gdouble factor = s->mode_gains ? 0 : 1;
-
-  for (guint m = 0; s->mode_gains && m < s->mode_gains->n; m++)
-    factor = MAX (factor, s->mode_gains->values[m]);
-  factor *= s->gain;
-  self->has_high_gain = !self->is_idle && !self->fit.runs_away &&
-                        !s->controller && factor * response > 2 - s->leak;
-  if (!self->has_high_gain || had_high_gain)
-    return;
-  if (self->fit.largest > 0)
-    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("The largest gain of a mode is %g, and R D reaches %.3g, where 1 is "
-         "that of an inverse: their product is %.3g, above 2 - leak = %g, so "
-         "the loop diverges. Set a gain below %.3g, or check that both "
-         "matrices have the same units.",
-            factor, response, factor * response, 2 - s->leak,
-            (2 - s->leak) * s->gain / (factor * response)),
-        (NULL));
-  else
-    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("The largest gain of a mode is %g, above 2 - leak = %g: no loop holds "
-         "it, unless the control matrix is smaller than the inverse of the "
-         "interaction matrix. Set a smaller gain%s.",
-            factor, 2 - s->leak, s->mode_gains ? " or mode-gains" : ""),
-        (NULL));
-}
-
-/* Finds what R does to D, and says once where that is no loop. */
-static void
-report_fit (GstShReconstruct *self, const ImkShreconstructConfig *c)
-{
-  const gboolean had_misfit = self->has_misfit;
-  ImkShreconstructFit *fit = &self->fit;
-
-  self->has_misfit = FALSE;
-  if (!c->interaction || imk_shreconstruct_find_fit (c, fit, NULL) != IMK_OK) {
-    *fit = (ImkShreconstructFit){0};
-    return;
-  }
-  self->has_misfit =
-      fit->runs_away || (fit->largest < LEAST_RESPONSE &&
-                            c->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE);
-  if (!self->has_misfit || had_misfit)
-    return;
-  if (fit->runs_away && fit->mean < 0)
-    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("The control matrix has another sign than the inverse of the "
-         "interaction matrix: R D is %.3g on average over the modes, and needs "
-         "0 or more, so the loop runs away. Change the sign of one of them.",
-            fit->mean),
-        (NULL));
-  else if (fit->runs_away)
-    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("Some modes of the loop run away: R D has the eigenvalue %.3g, and "
-         "needs 0 or more. Make matrix-location from this "
-         "interaction-location, and check the order of slopes and commands in "
-         "both.",
-            fit->lowest),
-        (NULL));
-  else
-    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("R D reaches %.3g, where 1 is that of an inverse, so the loop hardly "
-         "corrects. Check that matrix-location and interaction-location have "
-         "the same units, and leave gains to gain and mode-gains.",
-            fit->largest),
-        (NULL));
-}
-
-/* Once for each kernel. */
-static void
-report_doubt (GstShReconstruct *self)
-{
-  const gchar *doubt = imk_shreconstruct_doubt (self->kernel);
-
-  if (doubt && !self->has_doubt)
-    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", doubt), (NULL));
-  self->has_doubt = doubt != NULL;
-}
-
-/* @n_sensor: cells of the sensor; @n_cells: of the columns of the matrix */
-static ImkStatus
-check_cells (guint n_sensor, guint n_cells, guint n_modes, ImkError *error)
-{
-  if (n_sensor == n_cells)
-    return IMK_OK;
-  if (n_modes == 2 * n_sensor)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "The control matrix has the shape [%u, %u] and would fit the %u cells "
-        "of the sensor transposed. Transpose it, or name the axis of its "
-        "slopes.",
-        n_modes, 2 * n_cells, n_sensor);
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "The sensor has %u cells and the control matrix is made for %u. Use "
-      "the matrix of this sensor.",
-      n_sensor, n_cells);
-}
-
-/* @s: with a control matrix */
-static const guint32 *
-lenslets_of_matrix (const GstShReconstructSettings *s)
-{
-  const GstShReconstructMatrix *m = gst_imaging_setting_file_data (s->matrix);
-
-  return m ? m->lenslets : NULL;
-}
-
-/* Does the matrix fit the sensor? */
-static ImkStatus
-check_sensor (const GstShReconstruct *self, const GstShReconstructPlan *plan,
-    ImkError *error)
-{
-  const gboolean is_image =
-      self->is_tensor && (self->shape == GST_SH_RECONSTRUCT_SHAPE_IMAGE ||
-                             self->shape == GST_SH_RECONSTRUCT_SHAPE_PAIRS);
-  const guint n_cells = plan->config.n_cells;
-  const GstShReconstructSettings *s =
-      gst_imaging_settings_now (self->base.settings);
-  ImkStatus status;
-
-  if (is_image && (plan->is_idle || self->n_input != n_cells))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "These tensors of two axes with %u numbers are no slopes%s. Set "
-        "fields=slopes on shcentroid, or matrix-location to a matrix that is "
-        "made for them.",
-        2 * self->n_input,
-        plan->is_idle ? ", as far as is known without a control matrix"
-                      : " for the control matrix, which has other columns");
-  status = self->n_input ? check_cells (self->n_input, n_cells,
-                               plan->config.n_modes, error)
-                         : IMK_OK;
-  return status == IMK_OK
-             ? gst_sh_reconstruct_lenslets_check (self->lenslets,
-                   lenslets_of_matrix (s), n_cells,
-                   gst_imaging_setting_file_location (s->matrix), error)
-             : status;
-}
-
-/* Keeps the current kernel on failure. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
-  const GstShReconstructSettings *s =
-      gst_imaging_settings_now (self->base.settings);
-  ImkShreconstruct *kernel = NULL;
-  GstShReconstructPlan plan;
-  ImkStatus status =
-      gst_sh_reconstruct_plan (s, TRUE, self->n_input, &plan, error);
-
-  plan.config.n_threads = gst_imaging_engine_n_threads (self->base.engine);
-  if (status == IMK_OK)
-    status = check_sensor (self, &plan, error);
-  if (status == IMK_OK)
-    status = gst_sh_reconstruct_outputs_check (self->outputs, &plan, error);
-  if (status == IMK_OK)
-    status = imk_shreconstruct_new (backend, &plan.config, &kernel, error);
-  if (status == IMK_OK) {
-    close_kernel (element);
-    self->kernel = kernel;
-    self->is_idle = plan.is_idle;
-    self->n_cells = plan.config.n_cells;
-    self->n_modes = plan.config.n_modes;
-    self->n_commands = plan.config.n_commands;
-    gst_sh_reconstruct_divergence_begin (self->divergence);
-    gst_sh_reconstruct_divergence_set_offsets (
-        self->divergence, plan.offsets, self->n_cells);
-    self->order = plan.order;
-    gst_sh_reconstruct_lenslets_take (self->lenslets, lenslets_of_matrix (s),
-        self->n_cells, gst_imaging_setting_file_location (s->matrix));
-    self->commands =
-        g_realloc_n (self->commands, self->n_commands, sizeof (gfloat));
-    self->coefficients =
-        g_realloc_n (self->coefficients, self->n_modes, sizeof (gfloat));
-    gst_sh_reconstruct_outputs_take (self->outputs, &plan);
-    report_clipping (self, &plan.config);
-    report_pole (self);
-    report_fit (self, &plan.config);
-    report_gain (self);
-    self->has_doubt = FALSE;
-    report_doubt (self);
-    if (self->before)
-      imk_shreconstruct_take_state (kernel, self->before);
-  }
-  gst_sh_reconstruct_plan_clear (&plan);
-  return status;
-}
-
-/* Another controller or other outputs of the same matrices. */
-static ImkStatus
-update_kernel (GstShReconstruct *self, ImkError *error)
-{
-  GstShReconstructPlan plan;
-  ImkStatus status =
-      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->base.settings),
-          FALSE, self->n_input, &plan, error);
+  ImkStatus status = gst_sh_reconstruct_kernel_open (
+      &self->kernel, backend, &self->sensor, error);
 
   if (status == IMK_OK)
-    status = gst_sh_reconstruct_outputs_check (self->outputs, &plan, error);
-  if (status == IMK_OK)
-    status = imk_shreconstruct_update (self->kernel, &plan.config, error);
-  if (status == IMK_OK) {
-    gst_sh_reconstruct_divergence_set_offsets (
-        self->divergence, plan.offsets, self->n_cells);
-    gst_sh_reconstruct_outputs_take (self->outputs, &plan);
-    report_clipping (self, &plan.config);
-    report_pole (self);
-    report_gain (self);
-  }
-  gst_sh_reconstruct_plan_clear (&plan);
+    gst_sh_reconstruct_device_forget (self->device);
   return status;
 }
 
@@ -454,23 +155,34 @@ check_gain (const GstShReconstructSettings *before,
   return IMK_OK;
 }
 
+void
+gst_sh_reconstruct_prepare (
+    GstElement *element, gpointer candidate, guint groups)
+{
+  gst_sh_reconstruct_prepared_make (
+      GST_SH_RECONSTRUCT (element)->kernel.prepared, candidate, groups);
+}
+
 ImkStatus
 gst_sh_reconstruct_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
-  ImkStatus status = check_gain (
-      before, gst_imaging_settings_now (self->base.settings), error);
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
+  ImkStatus status = check_gain (before, s, error);
 
   if (status != IMK_OK)
     return status;
-  if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_WAVEFRONT)
+  if (!before || !self->kernel.now || groups & GST_SH_RECONSTRUCT_WAVEFRONT)
     gst_sh_reconstruct_wavefront_forget (self->wavefront);
-  if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_KERNEL)
+  if (!before || !self->kernel.now || groups & GST_SH_RECONSTRUCT_KERNEL ||
+      gst_sh_reconstruct_prepared_is_for_limits (self->kernel.prepared, s))
     return gst_imaging_engine_renew (self->base.engine, error);
   if (groups & (GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_OUTPUT |
                    GST_SH_RECONSTRUCT_WAVEFRONT))
-    return update_kernel (self, error);
+    return gst_sh_reconstruct_kernel_update (
+        &self->kernel, &self->sensor, error);
   return IMK_OK;
 }
 
@@ -520,13 +232,15 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
 {
   const GstStructure *s = gst_caps_get_structure (caps, 0);
 
-  self->is_tensor = gst_structure_has_name (s, "other/tensors");
+  self->sensor.is_tensor = gst_structure_has_name (s, "other/tensors");
   self->fps_n = 0;
   self->fps_d = 1;
   gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d);
   self->n_sent = 0; /* the frame rate may be another one */
-  self->n_input = gst_sh_reconstruct_cells_of_caps (caps, &self->shape);
-  if (self->is_tensor && self->n_input == 0) {
+  gst_sh_reconstruct_outputs_renew_caps (self->outputs);
+  self->sensor.n_cells =
+      gst_sh_reconstruct_cells_of_caps (caps, &self->sensor.shape);
+  if (self->sensor.is_tensor && self->sensor.n_cells == 0) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("These tensors are no slopes, which have [2, cells] or [2 cells] "
          "numbers. Set fields=slopes on shcentroid."),
@@ -555,62 +269,6 @@ typedef struct {
   guint64 number, missing;
 } Frame;
 
-/* In most frames what it was in the one before. */
-static void
-describe_frame (GstShReconstruct *self, const Frame *f)
-{
-  const Done done = {f->report.n_valid, f->report.n_out, f->report.n_limited,
-      f->report.is_dark, f->is_closed, f->is_calibrating};
-
-  if (self->more && memcmp (&done, &self->done, sizeof (done)) == 0)
-    return;
-  self->done = done;
-  if (!self->more)
-    self->more = gst_structure_new_empty ("more");
-  gst_structure_set (self->more, "cells-valid", G_TYPE_UINT, done.n_valid,
-      "cells-excluded", G_TYPE_UINT, done.n_out, "commands-limited",
-      G_TYPE_UINT, done.n_limited, "low-light", G_TYPE_BOOLEAN, done.is_dark,
-      "closed", G_TYPE_BOOLEAN, done.is_closed, "calibrating", G_TYPE_BOOLEAN,
-      done.is_calibrating, NULL);
-}
-
-/* Coefficients of the modes, and what was done. */
-static GstImagingResult
-make_result (GstShReconstruct *self, const Frame *f, GstImagingResultsPad *pad)
-{
-  static const gchar *const fields[] = {"coefficient"}, *const units[] = {""};
-  GstImagingResult result = {.id = "ao-modes-v1",
-      .fields = fields,
-      .units = units,
-      .n_fields = 1,
-      .n_rows = self->n_modes,
-      .data = gst_buffer_new_memdup (
-          self->coefficients, self->n_modes * sizeof (gfloat)),
-      .frame = f->number,
-      .frames_missing = f->missing,
-      .origin = gst_imaging_engine_origin (self->base.engine),
-      .cache = self->cache};
-
-  describe_frame (self, f);
-  result.more = self->more;
-  if (pad && gst_imaging_results_pad_wants_values (pad)) {
-    const gsize size = self->n_modes * sizeof (gdouble);
-    gdouble *copy =
-        g_memdup2 (imk_shreconstruct_coefficients (self->kernel), size);
-
-    result.values = copy;
-    result.values_buffer = gst_buffer_new_wrapped (copy, size);
-  }
-  return result;
-}
-
-static void
-clear_result (GstImagingResult *result)
-{
-  gst_clear_buffer (&result->values_buffer);
-  gst_buffer_unref (result->data);
-}
-
 /* Where light goes and where it comes back. */
 static void
 report_light (GstShReconstruct *self, const ImkShreconstructReport *report)
@@ -622,7 +280,7 @@ report_light (GstShReconstruct *self, const ImkShreconstructReport *report)
       gst_message_new_element (GST_OBJECT (self),
           gst_structure_new ("shreconstruct-light", "low-light", G_TYPE_BOOLEAN,
               self->is_dark, "cells-valid", G_TYPE_UINT, report->n_valid,
-              "cells", G_TYPE_UINT, self->n_cells, NULL)));
+              "cells", G_TYPE_UINT, self->kernel.n_cells, NULL)));
 }
 
 /* Once for each time without light, also where min-valid is 0. */
@@ -641,7 +299,7 @@ report_blackout (GstShReconstruct *self, const ImkShreconstructReport *report)
     GST_ELEMENT_INFO (self, STREAM, FAILED,
         ("%u of %u cells are valid again, after %" G_GUINT64_FORMAT
          " frames without one.",
-            report->n_valid, self->n_cells, self->n_blind),
+            report->n_valid, self->kernel.n_cells, self->n_blind),
         (NULL));
   self->n_blind = 0;
 }
@@ -653,16 +311,17 @@ follow_sensor (GstShReconstruct *self, const Frame *f,
 {
   guint n_cells;
 
-  if (!self->is_idle && self->n_input)
+  if (!self->kernel.is_idle && self->sensor.n_cells)
     return IMK_OK;
-  n_cells = self->is_tensor
-                ? self->n_input
+  n_cells = self->sensor.is_tensor
+                ? self->sensor.n_cells
                 : gst_sh_reconstruct_cells_of_frame (f->in, s->results);
-  if (!self->is_idle && n_cells > 0)
-    return check_cells (n_cells, self->n_cells, self->n_modes, error);
-  if (n_cells == 0 || n_cells == self->n_cells)
+  if (!self->kernel.is_idle && n_cells > 0)
+    return gst_sh_reconstruct_kernel_check_cells (
+        &self->kernel, n_cells, error);
+  if (n_cells == 0 || n_cells == self->kernel.n_cells)
     return IMK_OK;
-  self->n_input = n_cells;
+  self->sensor.n_cells = n_cells;
   return gst_imaging_engine_renew (self->base.engine, error);
 }
 
@@ -670,14 +329,14 @@ static GstShReconstructInput
 input_of (const GstShReconstruct *self, const GstShReconstructSettings *s)
 {
   const GstShReconstructOrder order =
-      s->input_order == GST_SH_RECONSTRUCT_ORDER_AUTO ? self->order
+      s->input_order == GST_SH_RECONSTRUCT_ORDER_AUTO ? self->kernel.order
                                                       : s->input_order;
 
-  if (!self->is_tensor)
+  if (!self->sensor.is_tensor)
     return GST_SH_RECONSTRUCT_INPUT_METADATA;
-  if (self->shape == GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS)
+  if (self->sensor.shape == GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS)
     return GST_SH_RECONSTRUCT_INPUT_X_THEN_Y;
-  return self->shape == GST_SH_RECONSTRUCT_SHAPE_PAIRS ||
+  return self->sensor.shape == GST_SH_RECONSTRUCT_SHAPE_PAIRS ||
                  order == GST_SH_RECONSTRUCT_ORDER_INTERLEAVED
              ? GST_SH_RECONSTRUCT_INPUT_INTERLEAVED
              : GST_SH_RECONSTRUCT_INPUT_X_THEN_Y;
@@ -703,8 +362,8 @@ process_on_cpu (GstShReconstruct *self, Frame *f, ImkError *error)
   ImkStatus status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
 
   if (status == IMK_OK)
-    imk_shreconstruct_process (self->kernel, f->slopes.slopes, f->slopes.flags,
-        self->commands, &f->report);
+    imk_shreconstruct_process (self->kernel.now, f->slopes.slopes,
+        f->slopes.flags, self->kernel.commands, &f->report);
   return status;
 }
 
@@ -725,7 +384,7 @@ process_after_failure (GstShReconstruct *self, Frame *f, ImkError *error)
   is_lost = process_on_cpu (self, f, &lost) != IMK_OK;
   if (is_lost) {
     gst_imaging_stats_add_lost (gst_imaging_engine_stats (engine));
-    imk_shreconstruct_commands (self->kernel, self->commands);
+    imk_shreconstruct_commands (self->kernel.now, self->kernel.commands);
     f->is_closed = FALSE;
   }
   gst_imaging_engine_post_fall_back (engine, &why, is_lost);
@@ -741,11 +400,11 @@ process (GstShReconstruct *self, Frame *f, ImkError *error)
   if (!gst_imaging_engine_is_on_cuda (engine))
     return process_on_cpu (self, f, error);
   status = gst_sh_reconstruct_device_begin (
-      self->device, self->kernel, &f->slopes, error);
+      self->device, self->kernel.now, &f->slopes, error);
   if (status == IMK_OK) {
     prepare_output (self, f); /* while the device works */
-    status = gst_sh_reconstruct_device_end (
-        self->device, self->kernel, self->commands, &f->report, error);
+    status = gst_sh_reconstruct_device_end (self->device, self->kernel.now,
+        self->kernel.commands, &f->report, error);
   }
   return gst_imaging_engine_can_fall_back (engine, status)
              ? process_after_failure (self, f, error)
@@ -757,11 +416,11 @@ process (GstShReconstruct *self, Frame *f, ImkError *error)
 static gboolean
 go_to_reference (GstShReconstruct *self)
 {
-  const gboolean is_there = imk_shreconstruct_rest (self->kernel);
+  const gboolean is_there = imk_shreconstruct_rest (self->kernel.now);
 
-  imk_shreconstruct_commands (self->kernel, self->commands);
-  return is_there &&
-         gst_sh_reconstruct_outputs_are_at (self->outputs, self->commands);
+  imk_shreconstruct_commands (self->kernel.now, self->kernel.commands);
+  return is_there && gst_sh_reconstruct_outputs_are_at (
+                         self->outputs, self->kernel.commands);
 }
 
 /* Sums of inf and NaN stay so for ever, and no mirror can take them. Limits
@@ -769,13 +428,14 @@ go_to_reference (GstShReconstruct *self)
 static void
 restart_overflowed (GstShReconstruct *self, const Frame *f)
 {
-  const gboolean overflowed =
-      !imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
+  const gboolean overflowed = !imk_shreconstruct_get_coefficients (
+      self->kernel.now, self->kernel.coefficients);
 
   if (overflowed) {
     if (!go_to_reference (self))
       g_atomic_int_set (&self->wants_reset, TRUE);
-    imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
+    imk_shreconstruct_get_coefficients (
+        self->kernel.now, self->kernel.coefficients);
   }
   if (overflowed && !self->has_overflowed)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
@@ -797,7 +457,7 @@ rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
   const gboolean wants_reset =
       g_atomic_int_compare_and_exchange (&self->wants_reset, TRUE, FALSE);
 
-  if (!wants_reset && !f->is_calibrating && !self->is_idle &&
+  if (!wants_reset && !f->is_calibrating && !self->kernel.is_idle &&
       s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED)
     return TRUE;
   self->is_resting = TRUE;
@@ -813,16 +473,17 @@ rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
 static void
 report_divergence (GstShReconstruct *self, const Frame *f)
 {
-  g_autofree gchar *text = gst_sh_reconstruct_divergence_follow (
-      self->divergence, &f->slopes, self->n_cells, self->coefficients,
-      self->n_modes, self->n_commands, &f->report);
+  g_autofree gchar *text =
+      gst_sh_reconstruct_divergence_follow (self->kernel.divergence, &f->slopes,
+          self->kernel.n_cells, self->kernel.coefficients, self->kernel.n_modes,
+          self->kernel.n_commands, &f->report);
 
   if (text)
     GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", text),
         ("frame %" G_GUINT64_FORMAT, f->number));
 }
 
-/* The commands in self->commands. */
+/* The commands in self->kernel.commands. */
 static ImkStatus
 control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
     ImkError *error)
@@ -833,25 +494,26 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
   f->is_calibrating = gst_sh_reconstruct_calibration_is_on (self->calibration);
   can_begin = rest (self, f, s);
   f->is_closed = can_begin && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
-                 !s->freeze && !f->is_calibrating && !self->is_idle;
+                 !s->freeze && !f->is_calibrating && !self->kernel.is_idle;
   if (!f->is_closed || self->is_resting)
-    gst_sh_reconstruct_divergence_begin (self->divergence);
+    gst_sh_reconstruct_divergence_begin (self->kernel.divergence);
   self->is_resting &= !f->is_closed;
   if (f->is_closed)
     status = process (self, f, error);
   else
-    imk_shreconstruct_commands (self->kernel, self->commands);
+    imk_shreconstruct_commands (self->kernel.now, self->kernel.commands);
   if (f->is_closed && status == IMK_OK) {
     restart_overflowed (self, f);
     report_divergence (self, f);
   } else
-    imk_shreconstruct_get_coefficients (self->kernel, self->coefficients);
+    imk_shreconstruct_get_coefficients (
+        self->kernel.now, self->kernel.coefficients);
   if (f->is_calibrating && can_begin)
     status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
   if (f->is_calibrating && can_begin && status == IMK_OK)
-    f->has_poke =
-        gst_sh_reconstruct_calibration_step (self->calibration, s, &f->slopes,
-            f->is_after_gap, self->n_cells, self->n_commands, self->commands);
+    f->has_poke = gst_sh_reconstruct_calibration_step (self->calibration, s,
+        &f->slopes, f->is_after_gap, self->kernel.n_cells,
+        self->kernel.n_commands, self->kernel.commands);
   f->is_held = (s->freeze && !self->is_resting) ||
                (f->report.is_dark && s->dark == IMK_SHRECONSTRUCT_DARK_HOLD);
   return status;
@@ -864,7 +526,7 @@ fill_output (GstShReconstruct *self, Frame *f)
 
   gst_buffer_map (f->out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
   gst_sh_reconstruct_outputs_map (
-      self->outputs, self->commands, (gfloat *) (gpointer) map.data);
+      self->outputs, self->kernel.commands, (gfloat *) (gpointer) map.data);
   gst_buffer_unmap (f->out, &map);
 }
 
@@ -878,9 +540,9 @@ unwind (GstShReconstruct *self, const Frame *f)
   if (f->limited < 0 || !f->is_closed || f->is_held || f->report.is_dark ||
       self->has_overflowed)
     return;
-  change = g_new (gfloat, self->n_modes);
+  change = g_new (gfloat, self->kernel.n_modes);
   if (gst_sh_reconstruct_outputs_find_windup (self->outputs, change))
-    imk_shreconstruct_add (self->kernel, change);
+    imk_shreconstruct_add (self->kernel.now, change);
 }
 
 /* Pokes that do not reach a mirror would be measured as if they did. */
@@ -888,7 +550,8 @@ static GstFlowReturn
 push_mirrors (GstShReconstruct *self, Frame *f, GstBuffer *out)
 {
   GstFlowReturn flow = gst_sh_reconstruct_outputs_push_mirrors (self->outputs,
-      self->commands, f->is_held, out, self->fps_n, self->fps_d, &f->limited);
+      self->kernel.commands, f->is_held, out, self->fps_n, self->fps_d,
+      &f->limited);
 
   if (f->has_poke && f->limited >= 0) {
     g_autofree gchar *why = g_strdup_printf (
@@ -911,7 +574,10 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
       gst_sh_reconstruct_outputs_get_results (self->outputs);
   g_autoptr (GstImagingSrcPad) wavefront =
       gst_sh_reconstruct_outputs_get_wavefront (self->outputs);
-  GstImagingResult result = make_result (self, f, results);
+  const GstShReconstructDone done = {f->report.n_valid, f->report.n_out,
+      f->report.n_limited, f->report.is_dark, f->is_closed, f->is_calibrating};
+  GstImagingResult result = gst_sh_reconstruct_results_make (
+      &self->results, &self->kernel, &done, f->number, f->missing, results);
   GstFlowReturn flow;
 
   gst_imaging_results_attach (out, GST_OBJECT_NAME (self), &result);
@@ -921,12 +587,12 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
     flow = gst_sh_reconstruct_combine (
         flow, gst_imaging_results_pad_push (
                   results, &result, f->in, self->fps_n, self->fps_d));
-  clear_result (&result);
+  gst_sh_reconstruct_result_clear (&result);
   if (wavefront && gst_sh_reconstruct_slopes_map (&f->slopes, NULL) == IMK_OK)
     flow = gst_sh_reconstruct_combine (
         flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
-                  &f->slopes, self->n_cells, f->in, f->number, self->fps_n,
-                  self->fps_d));
+                  &f->slopes, self->kernel.n_cells, f->in, f->number,
+                  self->fps_n, self->fps_d));
   unwind (self, f);
   return flow;
 }
@@ -953,12 +619,12 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
     return GST_FLOW_NOT_NEGOTIATED;
   if (status == IMK_OK)
     status = gst_sh_reconstruct_slopes_open (&f.slopes, buffer,
-        input_of (self, s), s->results, self->n_cells, &error);
+        input_of (self, s), s->results, self->kernel.n_cells, &error);
   if (status == IMK_OK)
-    status =
-        gst_sh_reconstruct_lenslets_follow (self->lenslets, &f.slopes, &error);
+    status = gst_sh_reconstruct_lenslets_follow (
+        self->kernel.lenslets, &f.slopes, &error);
   if (status == IMK_OK) {
-    self->n_input = self->n_cells;
+    self->sensor.n_cells = self->kernel.n_cells;
     status = control (self, &f, s, &error);
   }
   if (status != IMK_OK) {
@@ -974,7 +640,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
     if (f.is_closed) {
       report_light (self, &f.report);
       report_blackout (self, &f.report);
-      report_doubt (self);
+      gst_sh_reconstruct_kernel_warn_of_doubt (&self->kernel);
     }
     gst_imaging_engine_count_frame (self->base.engine, entered);
     flow = push_all (self, &f, f.out);
@@ -1015,9 +681,10 @@ takes_over (GstShReconstruct *self, GstImagingContext *context)
       gst_imaging_settings_now (self->base.settings);
 
   return gst_imaging_engine_is_on_cuda (engine) &&
-         gst_imaging_engine_context (engine) == context && !self->is_tensor &&
-         !self->is_idle && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
-         !s->freeze && !g_atomic_int_get (&self->wants_reset) &&
+         gst_imaging_engine_context (engine) == context &&
+         !self->sensor.is_tensor && !self->kernel.is_idle &&
+         s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED && !s->freeze &&
+         !g_atomic_int_get (&self->wants_reset) &&
          !gst_sh_reconstruct_calibration_is_on (self->calibration);
 }
 
@@ -1079,22 +746,20 @@ gst_sh_reconstruct_stop (GstElement *element)
 {
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
 
+  gst_sh_reconstruct_prepared_stop (self->kernel.prepared);
   gst_imaging_engine_stop (self->base.engine);
+  gst_sh_reconstruct_kernel_forget (&self->kernel);
   gst_sh_reconstruct_realtime_stop (self->realtime);
-  g_clear_pointer (&self->before, imk_shreconstruct_free);
   gst_sh_reconstruct_calibration_abandon (
       self->calibration, "The element was stopped.");
   gst_sh_reconstruct_wavefront_forget (self->wavefront);
   gst_sh_reconstruct_outputs_reset (self->outputs);
-  gst_sh_reconstruct_lenslets_forget (self->lenslets);
   gst_imaging_numbering_reset (&self->numbering);
-  self->n_input = 0;
+  self->sensor.n_cells = 0;
   gst_imaging_pool_clear (&self->pool);
   self->n_sent = 0;
   self->is_dark = self->has_overflowed = FALSE;
   self->n_blind = 0;
-  self->is_clipped = self->has_high_gain = self->has_misfit = FALSE;
-  self->pole = (GstShReconstructPole){0};
   g_atomic_int_set (&self->wants_reset, FALSE);
 }
 
@@ -1145,15 +810,11 @@ gst_sh_reconstruct_finalize (GObject *object)
 
   gst_sh_reconstruct_outputs_free (self->outputs);
   gst_sh_reconstruct_calibration_free (self->calibration);
-  gst_sh_reconstruct_divergence_free (self->divergence);
   gst_sh_reconstruct_device_free (self->device);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   gst_sh_reconstruct_realtime_free (self->realtime);
-  gst_sh_reconstruct_lenslets_free (self->lenslets);
-  gst_imaging_results_cache_unref (self->cache);
-  g_clear_pointer (&self->more, gst_structure_free);
-  g_free (self->commands);
-  g_free (self->coefficients);
+  gst_sh_reconstruct_results_clear (&self->results);
+  gst_sh_reconstruct_kernel_clear (&self->kernel);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
 
@@ -1240,13 +901,12 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   gst_imaging_element_set_up (&self->base, &funcs, &gst_sh_reconstruct_table);
   self->outputs = gst_sh_reconstruct_outputs_new (
       GST_ELEMENT (self), gst_imaging_element_query);
+  gst_sh_reconstruct_kernel_init (&self->kernel, &self->base, self->outputs);
   self->device = gst_sh_reconstruct_device_new (self->base.engine);
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
-  self->divergence = gst_sh_reconstruct_divergence_new ();
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
-  self->cache = gst_imaging_results_cache_new ();
-  self->lenslets = gst_sh_reconstruct_lenslets_new ();
+  gst_sh_reconstruct_results_init (&self->results, self->base.engine);
   self->realtime = gst_sh_reconstruct_realtime_new (GST_ELEMENT (self));
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);

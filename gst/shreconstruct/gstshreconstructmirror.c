@@ -17,32 +17,27 @@ multiply (
   }
 }
 
-static gdouble
-within (const GstShReconstructLimits *limits, gdouble command)
-{
-  return fmin (fmax (command, limits->minimum), limits->maximum);
-}
-
-/* @flat: [n]: T c0 */
+/* @reference: [n]: T c0 */
 static void
-find_flat (const GstShReconstructMirror *self, const ImkShreconstructConfig *c,
-    gfloat *flat)
+find_reference (const GstShReconstructMirror *self,
+    const ImkShreconstructConfig *c, gfloat *reference)
 {
-  const GstShReconstructLimits limits = {c->minimum, c->maximum, 0};
+  const ImkShlimits limits = {c->minimum, c->maximum, INFINITY};
   g_autofree gfloat *commands = g_new (gfloat, c->n_commands);
 
   for (guint i = 0; i < c->n_commands; i++)
-    commands[i] = (gfloat) within (&limits, c->reference ? c->reference[i] : 0);
-  multiply (self, commands, flat);
+    commands[i] = (gfloat) imk_shlimits_clip (
+        &limits, c->reference ? c->reference[i] : 0);
+  multiply (self, commands, reference);
 }
 
 gboolean
 gst_sh_reconstruct_mirror_take (
     GstShReconstructMirror *self, GstShReconstructPlan *plan, guint i)
 {
-  const GstShReconstructLimits *limits = &plan->mirror_limits[i];
+  const ImkShlimits *limits = &plan->mirror_limits[i];
   const guint n = plan->mirror_commands[i];
-  g_autofree gfloat *flat = g_new (gfloat, n);
+  g_autofree gfloat *reference = g_new (gfloat, n);
   gboolean is_within = TRUE;
 
   g_free (self->matrix);
@@ -54,18 +49,20 @@ gst_sh_reconstruct_mirror_take (
   if (n != self->n) {
     self->n = n;
     self->sent = g_renew (gfloat, self->sent, n);
-    self->flat = g_renew (gfloat, self->flat, n);
+    self->reference = g_renew (gfloat, self->reference, n);
     self->lack = g_renew (gfloat, self->lack, n);
     self->has_sent = FALSE;
   }
-  find_flat (self, &plan->config, flat);
-  self->is_moving |=
-      self->has_sent && memcmp (flat, self->flat, n * sizeof (*flat)) != 0;
-  memcpy (self->flat, flat, n * sizeof (*flat));
+  find_reference (self, &plan->config, reference);
+  self->is_moving |= self->has_sent && memcmp (reference, self->reference,
+                                           n * sizeof (*reference)) != 0;
+  memcpy (self->reference, reference, n * sizeof (*reference));
   for (guint k = 0; k < n; k++) {
-    is_within &= flat[k] >= limits->minimum && flat[k] <= limits->maximum;
+    const gdouble clipped = imk_shlimits_clip (limits, reference[k]);
+
+    is_within &= clipped == reference[k];
     if (!self->has_sent)
-      self->sent[k] = (gfloat) within (limits, flat[k]);
+      self->sent[k] = (gfloat) clipped;
   }
   return is_within;
 }
@@ -75,7 +72,7 @@ gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self)
 {
   g_clear_pointer (&self->matrix, g_free);
   g_clear_pointer (&self->sent, g_free);
-  g_clear_pointer (&self->flat, g_free);
+  g_clear_pointer (&self->reference, g_free);
   g_clear_pointer (&self->lack, g_free);
   self->n = 0;
 }
@@ -83,13 +80,10 @@ gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self)
 /* A command that is too large for a float32 is not sent.
  * Returns: the next one on the way from @sent to @wanted */
 static gfloat
-next_of (const GstShReconstructLimits *limits, gfloat sent, gfloat wanted)
+next_of (const ImkShlimits *limits, gfloat sent, gfloat wanted)
 {
-  gdouble next = isfinite (wanted) ? wanted : sent;
-
-  if (limits->slew > 0)
-    next = fmin (fmax (next, sent - limits->slew), sent + limits->slew);
-  return (gfloat) within (limits, next);
+  return (gfloat) imk_shlimits_send (
+      limits, isfinite (wanted) ? wanted : sent, sent);
 }
 
 void
@@ -105,7 +99,7 @@ gst_sh_reconstruct_mirror_send (GstShReconstructMirror *self,
   for (guint i = 0; i < self->n; i++) {
     const gfloat wanted = stays ? self->sent[i] : out[i];
     const gfloat next = next_of (&self->limits, self->sent[i], wanted);
-    const gfloat near = (gfloat) within (&self->limits, wanted);
+    const gfloat near = (gfloat) imk_shlimits_clip (&self->limits, wanted);
 
     self->lack[i] = (self->is_moving ? near : next) - wanted;
     self->is_limited |= next != wanted;
@@ -122,7 +116,7 @@ gst_sh_reconstruct_mirror_is_at (
 {
   g_autofree gfloat *wanted = NULL;
 
-  if (!self->matrix || self->limits.slew <= 0)
+  if (!self->matrix || !isfinite (self->limits.slew))
     return TRUE;
   wanted = g_new (gfloat, self->n);
   multiply (self, commands, wanted);

@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 /* @n: commands of the mirror
  * @matrix: (nullable): T [n_commands][n], transposed
  * @sent: [n]: its commands, T c0 before the first frame
- * @flat: [n]: T c0
+ * @reference: [n]: T c0
  * @lack: [n]: what limits have added to the last ones, but not on the way to
  *   another c0, which the mirror is to reach
  * @has_sent: @sent are those of a frame
@@ -17,8 +17,8 @@ G_BEGIN_DECLS
  * @is_moving: on the way to another c0 */
 typedef struct {
   guint n, n_commands;
-  gfloat *matrix, *sent, *flat, *lack;
-  GstShReconstructLimits limits;
+  gfloat *matrix, *sent, *reference, *lack;
+  ImkShlimits limits;
   gboolean has_sent, is_limited, is_moving;
 } GstShReconstructMirror;
 
@@ -31,8 +31,7 @@ void gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self);
 
 /* @commands: c of the main output
  * @is_held: the mirror stays as it is, but within its limits
- * @out: (out): [n]: T c, limited first to the slew limit from those sent
- * before, then to minimum and maximum */
+ * @out: (out): [n]: T c, limited by imk_shlimits_send () */
 void gst_sh_reconstruct_mirror_send (GstShReconstructMirror *self,
     const gfloat *commands, gboolean is_held, gfloat *out);
 

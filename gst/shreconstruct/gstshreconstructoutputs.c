@@ -6,7 +6,7 @@
 #include "gstimagingmetadata.h"
 #include "gstshreconstructmirror.h"
 #include "gstshreconstructwavefront.h"
-#include "gstshreconstructwindup.h"
+#include "imk/shwindup.h"
 
 enum { WAVEFRONT, MIRROR_0, N_PADS = MIRROR_0 + GST_SH_RECONSTRUCT_N_MIRRORS };
 
@@ -25,6 +25,7 @@ struct _GstShReconstructOutputs {
   GstShReconstructMirror mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
   gboolean is_clipped[GST_SH_RECONSTRUCT_N_MIRRORS]; /* T c0 of it */
   gboolean is_silent[GST_SH_RECONSTRUCT_N_MIRRORS];  /* and was warned of */
+  gboolean has_new_caps[GST_SH_RECONSTRUCT_N_MIRRORS];
 };
 
 #define TENSOR_CAPS \
@@ -206,18 +207,26 @@ gst_sh_reconstruct_outputs_check (GstShReconstructOutputs *self,
 }
 
 void
+gst_sh_reconstruct_outputs_renew_caps (GstShReconstructOutputs *self)
+{
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
+    self->has_new_caps[i] = TRUE;
+}
+
+void
 gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan)
 {
   self->n_commands = plan->config.n_commands;
   self->n_modes = plan->config.n_modes;
   self->n_outputs = plan->n_outputs;
-  if (plan->matrix) {
+  if (plan->has_matrices) {
     g_free (self->modes);
     self->modes = g_steal_pointer (&plan->modes);
   }
   g_free (self->map);
   self->map = g_steal_pointer (&plan->map);
+  gst_sh_reconstruct_outputs_renew_caps (self);
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
     const gboolean was_clipped = self->is_clipped[i];
 
@@ -302,14 +311,16 @@ static GstFlowReturn
 push_mirror (GstShReconstructOutputs *self, guint mirror, GstImagingSrcPad *pad,
     GstBuffer *buffer, gint fps_n, gint fps_d)
 {
-  GstFlowReturn flow;
+  GstFlowReturn flow = GST_FLOW_OK;
 
-  flow = gst_imaging_src_pad_negotiate (pad, GST_IMAGING_PREFER_OURS,
-      mirror_caps (self->mirrors[mirror].n, fps_n, fps_d));
+  if (self->has_new_caps[mirror] || !gst_imaging_src_pad_is_negotiated (pad))
+    flow = gst_imaging_src_pad_negotiate (pad, GST_IMAGING_PREFER_OURS,
+        mirror_caps (self->mirrors[mirror].n, fps_n, fps_d));
   if (flow != GST_FLOW_OK) {
     gst_buffer_unref (buffer);
     return flow;
   }
+  self->has_new_caps[mirror] = FALSE;
   return gst_imaging_src_pad_push (pad, buffer);
 }
 
@@ -347,7 +358,7 @@ gboolean
 gst_sh_reconstruct_outputs_find_windup (
     GstShReconstructOutputs *self, gfloat *change)
 {
-  const GstShReconstructMirror *used[GST_SH_RECONSTRUCT_N_MIRRORS];
+  ImkShwindupMirror used[GST_SH_RECONSTRUCT_N_MIRRORS];
   guint n = 0;
 
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
@@ -355,8 +366,8 @@ gst_sh_reconstruct_outputs_find_windup (
 
     if (mirror->matrix && mirror->has_sent &&
         gst_imaging_src_pads_has (self->pads, MIRROR_0 + i))
-      used[n++] = mirror;
+      used[n++] = (ImkShwindupMirror){mirror->n, mirror->matrix, mirror->lack};
   }
-  return n > 0 && gst_sh_reconstruct_windup_find (
-                      used, n, self->modes, self->n_modes, change);
+  return n > 0 && imk_shwindup_find (used, n, self->modes, self->n_commands,
+                      self->n_modes, change);
 }

@@ -38,6 +38,9 @@ ImkStatus gst_sh_reconstruct_outputs_check (GstShReconstructOutputs *self,
 void gst_sh_reconstruct_outputs_take (
     GstShReconstructOutputs *self, GstShReconstructPlan *plan);
 
+/* The frame rate may be another one. */
+void gst_sh_reconstruct_outputs_renew_caps (GstShReconstructOutputs *self);
+
 /* Returns: whether the mirrors of all pads have what @commands are for them */
 gboolean gst_sh_reconstruct_outputs_are_at (
     GstShReconstructOutputs *self, const gfloat *commands);

@@ -374,12 +374,13 @@ plan_map (
 }
 
 /* What the properties call no limit is infinite. */
-static GstShReconstructLimits
-limits_of (const GstShReconstructLimits *given)
+static ImkShlimits
+limits_of (const ImkShlimits *given)
 {
-  return (GstShReconstructLimits){
+  return (ImkShlimits){
       given->minimum > -G_MAXDOUBLE ? given->minimum : -INFINITY,
-      given->maximum < G_MAXDOUBLE ? given->maximum : INFINITY, given->slew};
+      given->maximum < G_MAXDOUBLE ? given->maximum : INFINITY,
+      given->slew > 0 ? given->slew : INFINITY};
 }
 
 static ImkStatus
@@ -388,7 +389,7 @@ plan_mirror (const GstShReconstructSettings *s, guint mirror,
 {
   const guint n = p->config.n_commands;
   const GstImagingFile *file = s->mirrors[mirror];
-  const GstShReconstructLimits *limits = &s->mirror_limits[mirror];
+  const ImkShlimits *limits = &s->mirror_limits[mirror];
   const GstShCentroidArray *a = gst_imaging_setting_file_data (file);
 
   if (!file)
@@ -457,9 +458,11 @@ gst_sh_reconstruct_plan (const GstShReconstructSettings *s,
     ImkError *error)
 {
   ImkShreconstructConfig *c = &p->config;
+  const ImkShlimits limits =
+      limits_of (&(ImkShlimits){s->minimum, s->maximum, s->slew});
   ImkStatus status;
 
-  *p = (GstShReconstructPlan){.matrix = NULL};
+  *p = (GstShReconstructPlan){.has_matrices = with_matrices};
   imk_shreconstruct_config_init (c);
   status = plan_files (s, with_matrices, n_cells, p, error);
   c->feedback = p->feedback;
@@ -468,15 +471,23 @@ gst_sh_reconstruct_plan (const GstShReconstructSettings *s,
   c->offsets = p->offsets;
   c->gain = s->gain;
   c->leak = s->leak;
-  c->minimum = s->minimum > -G_MAXDOUBLE ? s->minimum : -INFINITY;
-  c->maximum = s->maximum < G_MAXDOUBLE ? s->maximum : INFINITY;
-  c->slew = s->slew > 0 ? s->slew : INFINITY;
+  c->minimum = limits.minimum;
+  c->maximum = limits.maximum;
+  c->slew = limits.slew;
   c->invalid = p->is_idle ? IMK_SHRECONSTRUCT_INVALID_ZERO : s->invalid;
   c->dark = s->dark;
   c->storage = p->is_idle ? IMK_SHRECONSTRUCT_STORAGE_F32 : s->storage;
   c->min_valid = s->min_valid;
   c->exclude_cells = s->exclude_cells;
   return status;
+}
+
+void
+gst_sh_reconstruct_plan_find_fit (GstShReconstructPlan *p)
+{
+  if (!p->config.interaction ||
+      imk_shreconstruct_find_fit (&p->config, &p->fit, NULL) != IMK_OK)
+    p->fit = (ImkShreconstructFit){0};
 }
 
 void

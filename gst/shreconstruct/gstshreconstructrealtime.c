@@ -15,7 +15,7 @@ struct _GstShReconstructRealtime {
   guint priority;      /* those that were applied to @thread */
   gint cpu;
   gboolean is_locked;
-  GThread *thread; /* of the last frame; compared, never used */
+  GThread *thread; /* (nullable): of the last frame, kept alive by this */
 
   /* what @thread was before; -1: nothing of it was changed */
   pid_t id;
@@ -75,23 +75,51 @@ remember_thread (GstShReconstructRealtime *self)
   sched_getaffinity (0, sizeof (self->cpus), &self->cpus);
 }
 
-/* A thread of a pool lives on, and would bring its priority to other work. */
+static gboolean
+has_our_cpu (const GstShReconstructRealtime *self)
+{
+  cpu_set_t cpus;
+
+  return self->cpu >= 0 &&
+         sched_getaffinity (self->id, sizeof (cpus), &cpus) == 0 &&
+         CPU_COUNT (&cpus) == 1 && CPU_ISSET (self->cpu, &cpus);
+}
+
+static gboolean
+has_our_priority (const GstShReconstructRealtime *self)
+{
+  struct sched_param param;
+
+  return self->priority > 0 &&
+         sched_getscheduler (self->id) == (SCHED_FIFO | SCHED_RESET_ON_FORK) &&
+         sched_getparam (self->id, &param) == 0 &&
+         param.sched_priority == (int) self->priority;
+}
+
+/* A thread of a pool lives on, and would bring its priority to other work. One
+ * that is not as we left it is another by now, of the same number, or its owner
+ * has changed it. */
 static void
 restore_thread (GstShReconstructRealtime *self)
 {
-  g_autofree gchar *ours = NULL;
-
   if (self->id < 0)
     return;
-  ours = g_strdup_printf ("/proc/self/task/%d", self->id);
-  if (g_file_test (ours, G_FILE_TEST_EXISTS)) {
+  if (has_our_cpu (self))
     sched_setaffinity (self->id, sizeof (self->cpus), &self->cpus);
-    /* only the privileged may take the flag back */
-    if (sched_setscheduler (self->id, self->policy, &self->param) != 0)
-      sched_setscheduler (
-          self->id, self->policy | SCHED_RESET_ON_FORK, &self->param);
-  }
+  /* only the privileged may take the flag back */
+  if (has_our_priority (self) &&
+      sched_setscheduler (self->id, self->policy, &self->param) != 0)
+    sched_setscheduler (
+        self->id, self->policy | SCHED_RESET_ON_FORK, &self->param);
   self->id = -1;
+}
+
+/* One that has ended is kept, so that no other gets its address. */
+static void
+set_thread (GstShReconstructRealtime *self, GThread *thread)
+{
+  g_clear_pointer (&self->thread, g_thread_unref);
+  self->thread = thread ? g_thread_ref (thread) : NULL;
 }
 
 static void
@@ -99,7 +127,7 @@ change_thread (
     GstShReconstructRealtime *self, const GstShReconstructSettings *s)
 {
   restore_thread (self);
-  self->thread = g_thread_self ();
+  set_thread (self, g_thread_self ());
   self->priority = s->realtime_priority;
   self->cpu = s->cpu;
   if (s->realtime_priority == 0 && s->cpu < 0)
@@ -174,6 +202,6 @@ void
 gst_sh_reconstruct_realtime_stop (GstShReconstructRealtime *self)
 {
   restore_thread (self);
-  self->thread = NULL;
+  set_thread (self, NULL);
   self->is_locked = FALSE;
 }

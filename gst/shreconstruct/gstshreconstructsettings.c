@@ -273,8 +273,7 @@ init_settings (gpointer data)
   s->minimum = -G_MAXDOUBLE;
   s->maximum = G_MAXDOUBLE;
   for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
-    s->mirror_limits[i] =
-        (GstShReconstructLimits){-G_MAXDOUBLE, G_MAXDOUBLE, 0};
+    s->mirror_limits[i] = (ImkShlimits){s->minimum, s->maximum, s->slew};
   s->invalid = c.invalid;
   s->storage = c.storage;
   s->dark = c.dark;
@@ -298,4 +297,5 @@ const GstImagingSettingsTable gst_sh_reconstruct_table = {
     .has_engine = TRUE,
     .init = init_settings,
     .apply = gst_sh_reconstruct_apply,
+    .prepare = gst_sh_reconstruct_prepare,
 };

@@ -4,6 +4,7 @@
 
 #include "gstimagingsettings.h"
 #include "imk/shcalibration.h"
+#include "imk/shlimits.h"
 #include "imk/shreconstruct.h"
 #include "imk/shwavefront.h"
 
@@ -22,18 +23,14 @@ typedef enum {
 
 enum { GST_SH_RECONSTRUCT_N_MIRRORS = 4 };
 
-/* Of the commands of a further mirror. */
-typedef struct {
-  gdouble minimum, maximum, slew; /* @slew: 0 for none */
-} GstShReconstructLimits;
-
 typedef struct {
   GstImagingFile *matrix, *modes, *controller, *reference, *offsets,
       *interaction, *actuator_map, *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
   GstImagingArray *mode_gains, *dead;
   GstShReconstructOrder order, input_order;
+  /* no limit is +-G_MAXDOUBLE, and a slew of 0 */
   gdouble gain, leak, minimum, maximum, slew, min_valid;
-  GstShReconstructLimits mirror_limits[GST_SH_RECONSTRUCT_N_MIRRORS];
+  ImkShlimits mirror_limits[GST_SH_RECONSTRUCT_N_MIRRORS];
   ImkShreconstructInvalid invalid;
   ImkShreconstructDark dark;
   ImkShreconstructStorage storage;
@@ -64,23 +61,28 @@ extern const GstImagingSettingsTable gst_sh_reconstruct_table;
 /* Of gstshreconstruct.c. */
 ImkStatus gst_sh_reconstruct_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
+void gst_sh_reconstruct_prepare (
+    GstElement *element, gpointer candidate, guint groups);
 
 /* What a configuration refers to.
+ * @has_matrices: those of @config are there, and @modes
  * @is_idle: there is no control matrix, but the number of commands
  * @order: of the columns of the file of the control matrix
+ * @fit: of both matrices; zeros where it was not found
  * @map: (nullable): [n_outputs] of the command of each, -1 for none
  * @mirrors: (nullable): [n_commands][mirror_commands]: transposed matrices */
 typedef struct {
   ImkShreconstructConfig config;
-  gboolean is_idle;
+  gboolean has_matrices, is_idle;
   GstShReconstructOrder order;
+  ImkShreconstructFit fit;
   gfloat *matrix, *modes, *reference, *offsets, *interaction;
   gdouble *feedback, *forward;
   guint8 *dead;
   guint n_outputs;
   gint *map;
   guint mirror_commands[GST_SH_RECONSTRUCT_N_MIRRORS];
-  GstShReconstructLimits mirror_limits[GST_SH_RECONSTRUCT_N_MIRRORS];
+  ImkShlimits mirror_limits[GST_SH_RECONSTRUCT_N_MIRRORS];
   gfloat *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
 } GstShReconstructPlan;
 
@@ -91,6 +93,8 @@ typedef struct {
 ImkStatus gst_sh_reconstruct_plan (const GstShReconstructSettings *settings,
     gboolean with_matrices, guint n_cells, GstShReconstructPlan *plan,
     ImkError *error);
+/* Fills in @fit of a plan with matrices, if it has both. */
+void gst_sh_reconstruct_plan_find_fit (GstShReconstructPlan *plan);
 void gst_sh_reconstruct_plan_clear (GstShReconstructPlan *plan);
 
 G_END_DECLS

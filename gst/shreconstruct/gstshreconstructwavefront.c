@@ -15,6 +15,8 @@ struct _GstShReconstructWavefront {
   ImkShwavefront *kernel;
   guint32 *row_column; /* that it was made for */
   guint n_cells, width, height;
+  gint fps_n, fps_d;
+  gboolean has_new_caps;
 };
 
 GstShReconstructWavefront *
@@ -98,6 +100,7 @@ ensure_kernel (GstShReconstructWavefront *self,
   if (status != IMK_OK)
     return status;
   imk_shwavefront_shape (self->kernel, &self->width, &self->height);
+  self->has_new_caps = TRUE;
   n_modes = imk_shwavefront_n_modes (self->kernel);
   if (n_modes && n_modes < s->wavefront_modes)
     GST_ELEMENT_WARNING (self->element, LIBRARY, SETTINGS,
@@ -251,7 +254,7 @@ gst_sh_reconstruct_wavefront_push (GstShReconstructWavefront *self,
     GstShReconstructSlopes *slopes, guint n_cells, GstBuffer *in, guint64 frame,
     gint fps_n, gint fps_d)
 {
-  GstFlowReturn flow;
+  GstFlowReturn flow = GST_FLOW_OK;
   ImkStatus status;
   ImkError error;
 
@@ -262,7 +265,14 @@ gst_sh_reconstruct_wavefront_push (GstShReconstructWavefront *self,
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  flow = gst_imaging_src_pad_negotiate (
-      pad, GST_IMAGING_PREFER_PEERS, make_offers (self, fps_n, fps_d));
-  return flow == GST_FLOW_OK ? push (self, pad, s, slopes, in, frame) : flow;
+  self->has_new_caps |= fps_n != self->fps_n || fps_d != self->fps_d;
+  self->fps_n = fps_n;
+  self->fps_d = fps_d;
+  if (self->has_new_caps || !gst_imaging_src_pad_is_negotiated (pad))
+    flow = gst_imaging_src_pad_negotiate (
+        pad, GST_IMAGING_PREFER_PEERS, make_offers (self, fps_n, fps_d));
+  if (flow != GST_FLOW_OK)
+    return flow;
+  self->has_new_caps = FALSE;
+  return push (self, pad, s, slopes, in, frame);
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "imk/image.h"
+#include "imk/shlimits.h"
 #include "imk/shreconstruct.h"
 
 #ifdef __cplusplus
@@ -14,6 +15,18 @@ extern "C" {
 
 /* Of shcentroid: no flux, low flux, no match, outside, not finite. */
 enum { IMK_SHRECONSTRUCT_INVALID_FLAGS = 227 };
+
+/* Products of a row with slopes up to this one do not exceed a float32. */
+#define IMK_SHRECONSTRUCT_MOST_SLOPE 1e6f
+
+/* A NaN fails. */
+IMK_SHLIMITS_FUNCTION bool
+imk_shreconstruct_is_valid (float dx, float dy, uint8_t flags)
+{
+  return (flags & IMK_SHRECONSTRUCT_INVALID_FLAGS) == 0 &&
+         fabsf (dx) <= IMK_SHRECONSTRUCT_MOST_SLOPE &&
+         fabsf (dy) <= IMK_SHRECONSTRUCT_MOST_SLOPE;
+}
 
 /* A device counts in parts, so that each part has one writer. */
 enum {
@@ -76,6 +89,14 @@ typedef struct ImkShreconstructBackend {
 
 extern const ImkShreconstructBackend imk_shreconstruct_cpu;
 extern const ImkShreconstructBackend imk_shreconstruct_cuda;
+
+static inline ImkShlimits
+imk_shreconstruct_limits (const ImkShreconstructConfig *c)
+{
+  const ImkShlimits limits = {c->minimum, c->maximum, c->slew};
+
+  return limits;
+}
 
 static inline bool
 imk_shreconstruct_has_limits (const ImkShreconstructConfig *c)

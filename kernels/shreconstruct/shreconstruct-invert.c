@@ -9,17 +9,23 @@
  * others are taken off: float32 has 1.2e-7. */
 #define LEAST_PART 1e-10
 
-static double
-dot_columns (const ImkShreconstructConfig *c, uint32_t i, uint32_t j)
+/* Commands that are solved for together: their part of the inverse stays in the
+ * caches. */
+enum { AT_ONCE = 32 };
+
+/* @row: [i + 1]: of M^T M */
+static void
+multiply_row (const ImkShreconstructConfig *c, uint32_t i, double *row)
 {
-  double sum = 0;
-
+  for (uint32_t j = 0; j <= i; j++)
+    row[j] = 0;
   for (uint32_t k = 0; k < c->n_commands; k++) {
-    const float *row = c->modes + (size_t) k * c->n_modes;
+    const float *mode = c->modes + (size_t) k * c->n_modes;
+    const double factor = mode[i];
 
-    sum += (double) row[i] * row[j];
+    for (uint32_t j = 0; j <= i; j++)
+      row[j] += factor * mode[j];
   }
-  return sum;
 }
 
 /* @a: the lower triangle of M^T M becomes L
@@ -47,23 +53,41 @@ factor (double *a, uint32_t n)
   return true;
 }
 
-/* L L^T x = x, for one column of @inverse: command @k */
+/* @to -= factor @from */
 static void
-solve (const double *l, uint32_t n, double *inverse, uint32_t stride)
+subtract (double *to, double factor, const double *from, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    to[i] -= factor * from[i];
+}
+
+static void
+divide (double *row, double divisor, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    row[i] /= divisor;
+}
+
+/* L L^T X = X, for @n_columns of @inverse: of as many commands */
+static void
+solve (const double *l, uint32_t n, double *inverse, uint32_t stride,
+    uint32_t n_columns)
 {
   for (uint32_t i = 0; i < n; i++) {
-    double sum = inverse[(size_t) i * stride];
+    double *row = inverse + (size_t) i * stride;
 
     for (uint32_t k = 0; k < i; k++)
-      sum -= l[(size_t) i * n + k] * inverse[(size_t) k * stride];
-    inverse[(size_t) i * stride] = sum / l[(size_t) i * n + i];
+      subtract (
+          row, l[(size_t) i * n + k], inverse + (size_t) k * stride, n_columns);
+    divide (row, l[(size_t) i * n + i], n_columns);
   }
   for (uint32_t i = n; i-- > 0;) {
-    double sum = inverse[(size_t) i * stride];
+    double *row = inverse + (size_t) i * stride;
 
     for (uint32_t k = i + 1; k < n; k++)
-      sum -= l[(size_t) k * n + i] * inverse[(size_t) k * stride];
-    inverse[(size_t) i * stride] = sum / l[(size_t) i * n + i];
+      subtract (
+          row, l[(size_t) k * n + i], inverse + (size_t) k * stride, n_columns);
+    divide (row, l[(size_t) i * n + i], n_columns);
   }
 }
 
@@ -75,14 +99,14 @@ imk_shreconstruct_invert (const ImkShreconstructConfig *c, double *inverse)
   bool ok = l != NULL;
 
   for (uint32_t i = 0; ok && i < n; i++)
-    for (uint32_t j = 0; j <= i; j++)
-      l[(size_t) i * n + j] = dot_columns (c, i, j);
+    multiply_row (c, i, l + (size_t) i * n);
   ok = ok && factor (l, n);
   for (uint32_t m = 0; ok && m < n; m++)
     for (uint32_t k = 0; k < c->n_commands; k++)
       inverse[(size_t) m * c->n_commands + k] = c->modes[(size_t) k * n + m];
-  for (uint32_t k = 0; ok && k < c->n_commands; k++)
-    solve (l, n, inverse + k, c->n_commands);
+  for (uint32_t k = 0; ok && k < c->n_commands; k += AT_ONCE)
+    solve (l, n, inverse + k, c->n_commands,
+        c->n_commands - k < AT_ONCE ? c->n_commands - k : AT_ONCE);
   free (l);
   return ok;
 }

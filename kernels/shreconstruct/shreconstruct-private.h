@@ -2,16 +2,7 @@
 /* What shreconstruct.c, the reference, cpu/ and exclude/ share. */
 #pragma once
 
-#include <math.h>
-
 #include "shreconstruct/shreconstruct-backend.h"
-
-static inline bool
-imk_shreconstruct_is_valid (float dx, float dy, uint8_t flags)
-{
-  return (flags & IMK_SHRECONSTRUCT_INVALID_FLAGS) == 0 && isfinite (dx) &&
-         isfinite (dy);
-}
 
 static inline bool
 imk_shreconstruct_is_dark (const ImkShreconstructConfig *c, uint32_t n_valid)

@@ -184,7 +184,7 @@ control (const ImkShreconstructConfig *c, const double *q, const double *u,
 
 /* Returns: c0 within the limits */
 static double
-flat (const ImkShreconstructConfig *c, uint32_t k)
+reference_of (const ImkShreconstructConfig *c, uint32_t k)
 {
   return fmin (
       fmax (c->reference ? c->reference[k] : 0, c->minimum), c->maximum);
@@ -205,7 +205,7 @@ limit (
   double near = toward (c, wanted, before);
 
   if (c->dead && c->dead[k])
-    return toward (c, flat (c, k), before);
+    return toward (c, reference_of (c, k), before);
   return fmin (fmax (near, c->minimum), c->maximum);
 }
 
@@ -249,7 +249,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
       memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
       memset (s, 0, 2 * (size_t) c->n_cells * sizeof (*s));
       for (uint32_t k = 0; k < c->n_commands; k++)
-        reference[k] = before[k] = toward (c, flat (c, k), before[k]);
+        reference[k] = before[k] = toward (c, reference_of (c, k), before[k]);
     }
     memcpy (commands, before, c->n_commands * sizeof (*commands));
     return;
@@ -263,7 +263,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   for (uint32_t m = 0; m < c->n_modes; m++)
     past->q[m] = control (c, past->q, past->u, m);
   for (uint32_t k = 0; k < c->n_commands; k++)
-    reference[k] = toward (c, flat (c, k), reference[k]);
+    reference[k] = toward (c, reference_of (c, k), reference[k]);
   for (uint32_t k = 0; k < c->n_commands; k++)
     commands[k] = command (c, reference, past->q, k);
   for (uint32_t k = 0; k < c->n_commands; k++) {

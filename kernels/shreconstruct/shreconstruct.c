@@ -21,14 +21,14 @@ struct ImkShreconstruct {
   const ImkShreconstructLoops *loops;
   ImkShreconstructConfig config; /* as a backend takes it */
   float *offsets;
-  float *wanted;    /* [n_commands]: c0 within the limits */
-  float *reference; /* c0 as the backend takes it, on the way to @wanted */
+  float *reference;           /* [n_commands]: c0 within the limits */
+  float *reference_next;      /* of the frame at hand, on the way there */
+  float *reference_sent;      /* that @sent is about */
+  bool moves;                 /* one of these two is not there yet */
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
   uint8_t *dead;
   float *modes; /* M, where its pseudo-inverse may be needed later; or NULL */
   float *sent;  /* [n_commands]: the last ones that left */
-  float *c0;    /* [n_commands]: the reference that @sent is about */
-  bool moves;   /* @c0 or @reference is not @wanted yet */
   ImkShreconstructHeld *held; /* (nullable): where invalid cells are held */
 
   /* the state, in one block: page-locked for a device */
@@ -166,11 +166,10 @@ check_controller (const ImkShreconstructConfig *c, ImkError *error)
   return status;
 }
 
-/* A device hides the NaN of sums of inf and -inf behind limits. */
+/* A valid slope makes no inf, and so no NaN of inf and -inf. */
 static ImkStatus
 check_sums (const ImkShreconstructConfig *c, ImkError *error)
 {
-  const double most_slope = 1e6;
   const uint32_t n_slopes = 2 * c->n_cells;
 
   for (uint32_t m = 0; m < c->n_modes; m++) {
@@ -179,7 +178,7 @@ check_sums (const ImkShreconstructConfig *c, ImkError *error)
 
     for (uint32_t i = 0; i < n_slopes; i++)
       sum += fabs ((double) row[i]);
-    if (sum * most_slope > FLT_MAX)
+    if (sum * IMK_SHRECONSTRUCT_MOST_SLOPE > FLT_MAX)
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "Row %u of the control matrix has numbers of %g in sum; products "
           "with slopes would be too large for a float32. Check the scale of "
@@ -292,7 +291,9 @@ copy_floats (const float *values, size_t n)
 static float
 within (const ImkShreconstructConfig *c, double command)
 {
-  return (float) fmin (fmax (command, c->minimum), c->maximum);
+  const ImkShlimits limits = imk_shreconstruct_limits (c);
+
+  return (float) imk_shlimits_clip (&limits, command);
 }
 
 /* Offsets, reference commands, dead actuators and terms. */
@@ -306,13 +307,13 @@ take_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
   if (c->offsets)
     memcpy (s->offsets, c->offsets, n_slopes * sizeof (float));
   for (uint32_t k = 0; k < c->n_commands; k++)
-    s->wanted[k] = within (c, c->reference ? c->reference[k] : 0);
-  memcpy (s->reference, s->wanted, c->n_commands * sizeof (float));
+    s->reference[k] = within (c, c->reference ? c->reference[k] : 0);
+  memcpy (s->reference_next, s->reference, c->n_commands * sizeof (float));
   if (c->dead)
     memcpy (s->dead, c->dead, c->n_commands);
   fill_terms (s, c);
   s->config.offsets = s->offsets;
-  s->config.reference = s->reference;
+  s->config.reference = s->reference_next;
   s->config.dead = c->dead ? s->dead : NULL;
   s->config.feedback = s->feedback;
   s->config.forward = s->forward;
@@ -389,15 +390,15 @@ make_arrays (
   size_t n_modes = c->n_modes;
 
   s->offsets = calloc (2 * (size_t) c->n_cells, sizeof (float));
-  s->wanted = calloc (c->n_commands, sizeof (float));
   s->reference = calloc (c->n_commands, sizeof (float));
+  s->reference_next = calloc (c->n_commands, sizeof (float));
   s->sent = calloc (c->n_commands, sizeof (float));
-  s->c0 = calloc (c->n_commands, sizeof (float));
+  s->reference_sent = calloc (c->n_commands, sizeof (float));
   s->dead = calloc (c->n_commands, 1);
   s->feedback = calloc (n_modes * TERMS, sizeof (double));
   s->forward = calloc (n_modes * TERMS, sizeof (double));
-  if (!s->offsets || !s->wanted || !s->reference || !s->sent || !s->c0 ||
-      !s->dead || !s->feedback || !s->forward)
+  if (!s->offsets || !s->reference || !s->reference_next || !s->sent ||
+      !s->reference_sent || !s->dead || !s->feedback || !s->forward)
     return no_memory (error);
   take_controller (s, c);
   return make_state (s, error);
@@ -522,9 +523,9 @@ add_inverse (const ImkShreconstruct *s, float **inverse, ImkError *error)
 static float
 toward_reference (const ImkShreconstruct *s, uint32_t k, double before)
 {
-  double slew = s->config.slew;
+  const ImkShlimits limits = imk_shreconstruct_limits (&s->config);
 
-  return (float) fmin (fmax (s->wanted[k], before - slew), before + slew);
+  return (float) imk_shlimits_slew (&limits, s->reference[k], before);
 }
 
 static bool
@@ -533,16 +534,17 @@ differ (const ImkShreconstruct *s, const float *a, const float *b)
   return memcmp (a, b, s->config.n_commands * sizeof (*a)) != 0;
 }
 
-/* The commands that were sent are about @c0, or where they have no slew limit
- * about the wanted one. */
+/* The commands that were sent are about @reference, or where they have no slew
+ * limit about the one to be reached. */
 static void
-start_from (ImkShreconstruct *s, const float *c0)
+start_from (ImkShreconstruct *s, const float *reference)
 {
   for (uint32_t k = 0; k < s->config.n_commands; k++)
-    s->c0[k] =
-        isfinite (s->config.slew) ? within (&s->config, c0[k]) : s->wanted[k];
-  s->moves =
-      differ (s, s->c0, s->wanted) || differ (s, s->reference, s->wanted);
+    s->reference_sent[k] = isfinite (s->config.slew)
+                               ? within (&s->config, reference[k])
+                               : s->reference[k];
+  s->moves = differ (s, s->reference_sent, s->reference) ||
+             differ (s, s->reference_next, s->reference);
 }
 
 /* Before a frame. c0 moves by the slew limit at most: else the controller would
@@ -553,7 +555,7 @@ move_reference (ImkShreconstruct *s, ImkError *error)
   if (!s->moves)
     return IMK_OK;
   for (uint32_t k = 0; k < s->config.n_commands; k++)
-    s->reference[k] = toward_reference (s, k, s->c0[k]);
+    s->reference_next[k] = toward_reference (s, k, s->reference_sent[k]);
   return s->backend->update (s->backend_state, &s->config, NULL, error);
 }
 
@@ -563,8 +565,9 @@ take_reference (ImkShreconstruct *s)
 {
   if (!s->moves)
     return;
-  memcpy (s->c0, s->reference, s->config.n_commands * sizeof (float));
-  s->moves = differ (s, s->c0, s->wanted);
+  memcpy (s->reference_sent, s->reference_next,
+      s->config.n_commands * sizeof (float));
+  s->moves = differ (s, s->reference_sent, s->reference);
 }
 
 /* --- another controller --------------------------------------------------- */
@@ -615,7 +618,7 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   now->exclude_cells = c->exclude_cells;
   take_controller (self, c);
   continue_from (self, self->sent);
-  start_from (self, self->c0);
+  start_from (self, self->reference_sent);
   status = self->backend->update (self->backend_state, now, inverse, error);
   if (status == IMK_OK && inverse) {
     free (self->modes);
@@ -647,10 +650,10 @@ imk_shreconstruct_free (ImkShreconstruct *self)
   else
     free (self->block);
   free (self->offsets);
-  free (self->wanted);
   free (self->reference);
+  free (self->reference_next);
   free (self->sent);
-  free (self->c0);
+  free (self->reference_sent);
   free (self->dead);
   free (self->feedback);
   free (self->forward);
@@ -696,7 +699,7 @@ imk_shreconstruct_take_state (
       !from->block)
     return false;
   continue_from (self, from->sent);
-  start_from (self, from->c0);
+  start_from (self, from->reference_sent);
   memcpy (self->q, from->q, past);
   memcpy (self->u, from->u, past);
   memcpy (self->slopes, from->slopes, 2 * c->n_cells * sizeof (float));
@@ -723,9 +726,9 @@ imk_shreconstruct_reset (ImkShreconstruct *self)
   size_t size = self->config.n_commands * sizeof (float);
 
   forget (self);
-  memcpy (self->commands, self->wanted, size);
-  memcpy (self->sent, self->wanted, size);
-  start_from (self, self->wanted);
+  memcpy (self->commands, self->reference, size);
+  memcpy (self->sent, self->reference, size);
+  start_from (self, self->reference);
 }
 
 bool

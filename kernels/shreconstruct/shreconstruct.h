@@ -202,7 +202,7 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  * @self: on the CPU; on a device @commands are those of the last frame
  * @slopes: [2][n_cells]: all dx, then all dy
  * @flags: (nullable): [n_cells] of shcentroid; a cell is invalid if flags & 227
- *   is not 0, or if one of its slopes is not finite
+ *   is not 0, or if one of its slopes is NaN or beyond 1e6
  * @commands: (out): [n_commands]
  * @report: (out) (nullable)
  *

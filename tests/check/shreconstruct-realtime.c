@@ -129,6 +129,42 @@ CHECK_TEST (test_the_processor_is_that_of_the_thread_until_the_stop)
   fail_unless_equals_int (n_cpus (), before);
 }
 
+static gpointer
+count_cpus_of_step (gpointer h)
+{
+  step (h);
+  return GUINT_TO_POINTER (n_cpus ());
+}
+
+/* Its GThread may lie where that of the one before was. */
+CHECK_TEST (test_each_thread_is_a_new_one)
+{
+  g_autoptr (CheckHarness) h = harness_new ("");
+
+  g_object_set (h->element, "cpu", first_cpu (), NULL);
+  for (guint i = 0; i < 4; i++)
+    fail_unless_equals_int (GPOINTER_TO_UINT (g_thread_join (
+                                g_thread_new (NULL, count_cpus_of_step, h))),
+        1);
+}
+
+CHECK_TEST (test_what_another_has_set_stays)
+{
+  const guint before = n_cpus ();
+  g_autoptr (CheckHarness) h = harness_new ("");
+  cpu_set_t others;
+
+  if (before < 2)
+    check_skip ("There is one processor alone.");
+  sched_getaffinity (0, sizeof (others), &others);
+  CPU_CLR (first_cpu (), &others);
+  g_object_set (h->element, "cpu", first_cpu (), NULL);
+  step (h);
+  sched_setaffinity (0, sizeof (others), &others);
+  gst_element_set_state (h->element, GST_STATE_NULL);
+  fail_unless_equals_int (n_cpus (), before - 1);
+}
+
 /* Returns: KiB that this process has locked */
 static guint64
 locked (void)

@@ -4,6 +4,7 @@
 #include "check-common.h"
 
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <glib/gstdio.h>
@@ -31,6 +32,8 @@ write_arrays (void)
   static const gfloat means[] = {0.5f, 0.5f, 0, 0, 0, 0, 0.5f, 0.5f};
   static const gfloat ones[12] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   static const gfloat with_nan[] = {1, 1, NAN, 1};
+  static const gfloat steep[] = {
+      1.5e32f, 1.5e32f, 0, 0, 0, 0, 1.5e32f, 1.5e32f};
   static const gfloat by_means[] = {1, 0, 1, 0, 0, 1, 0, 1};
   static const gfloat map[] = {1, -1, 0}, wrong_map[] = {0, 1, 2};
   static const gfloat swap[] = {0, 2, 1, 0, 0, 0};
@@ -40,6 +43,7 @@ write_arrays (void)
 
   check_make_folder ();
   write_array ("means.npy", N_COMMANDS, 2 * N_CELLS, means);
+  write_array ("steep.npy", N_COMMANDS, 2 * N_CELLS, steep);
   write_array ("one.npy", 1, 2 * N_CELLS, ones);
   write_array ("three-cells.npy", 2, 6, ones);
   write_array ("nan.npy", 1, 2 * N_CELLS, with_nan);
@@ -487,24 +491,118 @@ CHECK_TEST (test_reference_commands_are_clipped)
 CHECK_TEST (test_no_overflow_stays_in_the_loop)
 {
   static const gchar *const settings[] = {
-      "gain=1",
-      "gain=1 modes-location=$/turned.npy",
-      "gain=1 modes-location=$/wide.npy maximum=8 minimum=-8",
+      "",
+      "modes-location=$/turned.npy",
+      "modes-location=$/wide.npy maximum=8 minimum=-8",
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (settings); i++) {
-    g_autofree gchar *words = in_folder (settings[i]);
+    g_autofree gchar *own = in_folder (settings[i]);
+    g_autofree gchar *steep = in_folder ("gain=1 matrix-location=$/steep.npy");
+    g_autofree gchar *words = g_strjoin (" ", steep, own, NULL);
     g_autoptr (CheckHarness) expected = harness_new (words, SLOPES);
     g_autoptr (CheckHarness) h = harness_new (words, SLOPES);
     g_autoptr (CheckBus) bus = check_watch (h->element);
 
     fail_unless_equals_float (step (h, -2), step (expected, -2));
     for (guint t = 0; t < 2; t++)
-      fail_unless (isfinite (step (h, 3.4e38f)));
+      fail_unless (isfinite (step (h, 1e6f)));
     check_warning (bus, STREAM, FAILED, "too large for a float32");
     g_signal_emit_by_name (expected->element, "reset");
     fail_unless_equals_float (step (h, -1), step (expected, -1));
   }
+}
+
+/* --- frames that pass while settings are set ------------------------------ */
+
+enum { N_MANY = 600 };
+
+/* So many commands, each of which is a mode, that their inverse takes long. */
+static void
+write_many (void)
+{
+  g_autofree gfloat *ones = g_new0 (gfloat, N_MANY * N_MANY);
+
+  for (guint i = 0; i < N_MANY; i++)
+    ones[i * N_MANY + i] = 1;
+  write_array ("many-modes.npy", N_MANY, N_MANY, ones);
+  write_array ("many.npy", N_MANY, 2 * N_CELLS, ones);
+}
+
+/* Of this thread: what other programs do does not count. */
+static gint64
+work_us (void)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * G_USEC_PER_SEC + t.tv_nsec / 1000;
+}
+
+typedef struct {
+  GstHarness *h;
+  gint n, ends;   /* atomic */
+  gint64 most_us; /* of a frame */
+} Frames;
+
+static gpointer
+push_frames (gpointer data)
+{
+  Frames *f = data;
+
+  while (!g_atomic_int_get (&f->ends)) {
+    const gint64 began = work_us ();
+
+    step (f->h, 0);
+    f->most_us = MAX (f->most_us, work_us () - began);
+    g_atomic_int_inc (&f->n);
+  }
+  return NULL;
+}
+
+static void
+wait_for_frames (Frames *f, gint n)
+{
+  const gint until = g_atomic_int_get (&f->n) + n;
+
+  while (g_atomic_int_get (&f->n) < until)
+    g_usleep (100);
+}
+
+/* A matrix, and the first limit, which needs the inverse of the modes. */
+CHECK_LOOP_TEST (test_no_frame_waits_for_a_kernel, 2)
+{
+  g_autofree gchar *modes = NULL, *words = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  Frames f = {0};
+  GThread *thread;
+  gint64 took;
+  gint before;
+
+  write_many ();
+  modes = check_path_of ("many-modes.npy");
+  words = in_folder (
+      __i__ ? "matrix-location=$/many.npy modes-location=$/many-modes.npy"
+            : "matrix-location=$/many.npy modes-location=$/many-modes.npy "
+              "maximum=1");
+  f.h = h = harness_new (words, SLOPES);
+  step (h, 0);
+  thread = g_thread_new ("frames", push_frames, &f);
+  wait_for_frames (&f, 20);
+  before = g_atomic_int_get (&f.n);
+  took = work_us ();
+  if (__i__)
+    g_object_set (h->element, "maximum", 1.0, NULL);
+  else
+    g_object_set (h->element, "modes-location", modes, NULL);
+  took = work_us () - took;
+  fail_unless (g_atomic_int_get (&f.n) > before + 20);
+  wait_for_frames (&f, 20);
+  g_atomic_int_set (&f.ends, TRUE);
+  g_thread_join (thread);
+  fail_unless (f.most_us < took / 5, "a frame took %d us, the settings %d",
+      (gint) f.most_us, (gint) took);
+  fail_unless_equals_uint64 (check_stat (h->element, "replans"), 1 - __i__);
 }
 
 CHECK_TEST (test_another_matrix_counts_from_the_next_frame)
@@ -786,6 +884,37 @@ CHECK_LOOP_TEST (test_the_matrix_of_a_mirror_stays, 2)
   g_object_set (h->element, "mirror-0-location", none[__i__], NULL);
   fail_unless_equals_float (step (h, -1), 2);
   check_warning (bus, LIBRARY, SETTINGS, "The pad mirror_0 has no matrix");
+}
+
+static GstPadProbeReturn
+count_queries (GstPad *pad, GstPadProbeInfo *info, gpointer n)
+{
+  ++*(guint *) n;
+  return GST_PAD_PROBE_OK;
+}
+
+CHECK_TEST (test_a_mirror_is_asked_when_its_caps_change)
+{
+  g_autoptr (CheckHarness) h = mirror_harness ("");
+  g_autoptr (GstCaps) caps = NULL;
+  guint n = 0, before;
+  gint fps = 0, fps_d;
+
+  gst_pad_add_probe (
+      h->sinkpad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, count_queries, &n, NULL);
+  step (h, -1);
+  before = n;
+  for (guint t = 0; t < 5; t++)
+    step (h, -1);
+  fail_unless_equals_int (n, before);
+  gst_harness_set_src_caps_str (h,
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=(string)2:2:1:1,framerate=500/1");
+  step (h, -1);
+  caps = gst_pad_get_current_caps (h->sinkpad);
+  gst_structure_get_fraction (
+      gst_caps_get_structure (caps, 0), "framerate", &fps, &fps_d);
+  fail_unless_equals_int (fps, 500);
 }
 
 /* Requested while frames pass. */
@@ -1537,6 +1666,23 @@ CHECK_MOCK_TEST (test_auto_takes_a_large_matrix_to_the_device)
     g_object_get (h->element, "active-backend", &active, NULL);
     fail_unless_equals_string (active, expected[i]);
   }
+}
+
+/* Made in this thread, where the context of the device is not current. */
+CHECK_MOCK_TEST (test_a_device_takes_what_another_thread_has_made)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1 backend=cuda", SLOPES);
+  g_autofree gchar *means = check_path_of ("means.npy");
+
+  check_device ();
+  fail_unless_equals_float (step (h, -1), 1);
+  for (guint t = 2; t < 5; t++) {
+    g_object_set (h->element, "matrix-location", means, NULL);
+    g_object_set (h->element, "matrix-location", means, NULL);
+    fail_unless_equals_float (step (h, -1), t);
+  }
+  fail_unless_equals_uint64 (check_stat (h->element, "replans"), 3);
+  g_object_set (h->element, "matrix-location", means, NULL);
 }
 
 CHECK_MOCK_TEST (test_a_loop_goes_on_where_its_device_fails)

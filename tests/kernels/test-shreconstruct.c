@@ -213,9 +213,9 @@ TEST_BACKENDS (test_slew_limits_the_way_back, "slew limits the way back")
   test_check (imk_shreconstruct_rest (self), "it is not there");
   for (int t = 0; t < 2; t++)
     step (self, -5, 0, good);
-  check_near (step (self, -3e38, 0, good), 0.75, "a large step");
-  step (self, -3e38, 0, good);
-  check_near (step (self, -3e38, 0, good), 1.25, "what comes before it");
+  check_near (step (self, -1e6, 0, good), 0.75, "a large step");
+  step (self, -1e6, 0, good);
+  check_near (step (self, -1e6, 0, good), 1.25, "what comes before it");
 }
 
 /* The correction stays as it is, also without light on the way, and with
@@ -1350,18 +1350,21 @@ TEST_BACKENDS (test_an_actuator_that_dies_keeps_the_slew_limit,
 TEST_BACKENDS (
     test_what_float32_cannot_hold_is_told, "what float32 cannot hold is told")
 {
+  const float large[N_COMMANDS][2 * N_CELLS] = {
+      {5e31f, 5e31f, 0, 0}, {0, 0, 5e31f, 5e31f}};
   ImkShreconstructConfig c = mean_config ();
   test_autoptr (ImkShreconstruct) self = NULL;
   float coefficients[N_COMMANDS];
 
   on = backend;
   c.gain = 1;
+  c.matrix = large[0];
   self = make (&c);
-  step (self, -1e38, 0, good);
+  step (self, -1e6, 0, good);
   test_check (imk_shreconstruct_get_coefficients (self, coefficients),
       "1e38 counts as infinite");
   for (int i = 0; i < 3; i++)
-    step (self, -1e38, 0, good);
+    step (self, -1e6, 0, good);
   test_check (!imk_shreconstruct_get_coefficients (self, coefficients),
       "4e38 counts as finite in float32");
 }
@@ -1414,11 +1417,41 @@ TEST_BACKENDS (test_what_is_low_light_changes, "what is low light changes")
   check_near (step (self, -1, 0, one_bad), 0, "at c0");
 }
 
-TEST (test_no_limit_hides_an_overflow, "no limit hides an overflow")
+/* Sums of them would be inf, or NaN where two of them differ. */
+TEST_BACKENDS (
+    test_a_slope_that_is_too_large_is_invalid, "a slope beyond 1e6 is invalid")
 {
-  const float differences[N_COMMANDS][2 * N_CELLS] = {
-      {2, -2, 0, 0}, {0, 0, 0.5f, 0.5f}};
-  const float slopes[2 * N_CELLS] = {3e38f, 3e38f, 0, 0};
+  const float wrong[] = {1e30f, -1e30f, INFINITY, -INFINITY, NAN, 1.001e6f};
+
+  on = backend;
+  for (size_t i = 0; i < sizeof (wrong) / sizeof (*wrong); i++)
+    for (int has_limits = 0; has_limits < 2; has_limits++)
+      for (int axis = 0; axis < 2; axis++) {
+        ImkShreconstructConfig c = mean_config ();
+        float slopes[2 * N_CELLS] = {-1, -3, 0, 0};
+        test_autoptr (ImkShreconstruct) self = NULL;
+        float commands[N_COMMANDS], coefficients[N_COMMANDS];
+        ImkShreconstructReport report;
+
+        c.gain = 1;
+        if (has_limits)
+          c.maximum = 100;
+        slopes[axis * N_CELLS] = wrong[i];
+        self = make (&c);
+        process (self, slopes, good, commands, &report);
+        check_near (report.n_valid, 1, "the number of valid cells");
+        check_near (commands[0], 1.5, "the command of the other cell");
+        check_near (commands[1], 0, "the other command");
+        test_check (imk_shreconstruct_get_coefficients (self, coefficients),
+            "%g overflows", (double) wrong[i]);
+      }
+}
+
+/* M q of inf and -inf is NaN. */
+TEST_BACKENDS (test_no_limit_hides_an_overflow, "no limit hides an overflow")
+{
+  const float modes[N_COMMANDS][N_COMMANDS] = {{1, -1}, {1, 1}};
+  const double forward[] = {1e40, 1e40};
   const struct {
     double limit, slew;
   } limits[] = {{INFINITY, 0.25}, {7, INFINITY}, {7, 0.25}};
@@ -1426,15 +1459,17 @@ TEST (test_no_limit_hides_an_overflow, "no limit hides an overflow")
   for (size_t i = 0; i < sizeof (limits) / sizeof (*limits); i++) {
     ImkShreconstructConfig c = mean_config ();
     test_autoptr (ImkShreconstruct) self = NULL;
-    float commands[N_COMMANDS], coefficients[N_COMMANDS];
+    float coefficients[N_COMMANDS];
 
-    c.matrix = differences[0];
+    c.modes = modes[0];
+    c.n_forward = 1;
+    c.forward = forward;
     c.minimum = -limits[i].limit;
     c.maximum = limits[i].limit;
     c.slew = limits[i].slew;
-    on = IMK_BACKEND_CPU;
+    on = backend;
     self = make (&c);
-    process (self, slopes, good, commands, NULL);
+    step (self, -1, -1, good);
     test_check (!imk_shreconstruct_get_coefficients (self, coefficients),
         "limits %zu hide inf - inf", i);
   }

@@ -201,27 +201,20 @@ make_commands (Cpu *cpu, const double *q)
   }
 }
 
-/* Limits do not hide NaN, which is a loop that has overflowed. */
-static double
-limit (const ImkShreconstructConfig *c, double wanted, double before)
-{
-  double near = fmin (fmax (wanted, before - c->slew), before + c->slew);
-
-  return isnan (wanted) ? wanted : fmin (fmax (near, c->minimum), c->maximum);
-}
-
 /* @q follows the commands that are limited. Counts those that are, but for dead
  * ones. Returns: whether any is */
 static bool
 limit_commands (Cpu *cpu, State *s, double *q)
 {
   const ImkShreconstructConfig *c = &cpu->config;
+  const ImkShlimits limits = imk_shreconstruct_limits (c);
   bool is_changed = false;
 
   for (uint32_t k = 0; k < c->n_commands; k++) {
     double wanted = cpu->product[k], before = s->commands[k];
     bool is_dead = c->dead && c->dead[k];
-    double limited = is_dead ? c->reference[k] : limit (c, wanted, before);
+    double limited =
+        is_dead ? c->reference[k] : imk_shlimits_send (&limits, wanted, before);
 
     cpu->change[k] = (float) (limited - wanted);
     s->counts->n_limited[0] += limited != wanted && !is_dead;

@@ -16,7 +16,6 @@
 #include "core/cuda/cuda-check.h"
 #include "core/cuda/instance.cuh"
 #include "shreconstruct/cuda/shreconstruct-product.cuh"
-#include "shreconstruct/shreconstruct-backend.h"
 
 static_assert (TERMS == IMK_SHRECONSTRUCT_MAX_TERMS);
 static_assert (THREADS == (int) IMK_SHRECONSTRUCT_VALID_PARTS);
@@ -291,9 +290,7 @@ take_controller (Cuda *cuda, const ImkShreconstructConfig *c, ImkError *error)
   if (status != IMK_OK)
     return status;
   to->dead = c->dead ? cuda->dead : nullptr;
-  to->minimum = c->minimum;
-  to->maximum = c->maximum;
-  to->slew = c->slew;
+  to->limits = imk_shreconstruct_limits (c);
   to->n_feedback = c->n_feedback;
   to->n_forward = c->n_forward;
   to->has_limits = imk_shreconstruct_has_limits (c);

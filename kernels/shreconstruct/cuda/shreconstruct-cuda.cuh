@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "shreconstruct/shreconstruct-backend.h"
+
 enum {
   THREADS = 256,
   WARPS = THREADS / 32,
@@ -42,7 +44,7 @@ struct Control {
   const uint8_t *dead; /* (nullable) */
   float *commands, *commands_host;
   uint32_t *n_limited_host; /* of each block */
-  double minimum, maximum, slew;
+  ImkShlimits limits;
   uint32_t n_modes, n_feedback, n_forward, newest;
   bool has_limits;
 };

@@ -11,13 +11,6 @@
 
 /* --- slopes --------------------------------------------------------------- */
 
-/* The same as imk_shreconstruct_is_valid (). */
-static __device__ bool
-is_valid (float dx, float dy, uint8_t flags)
-{
-  return (flags & 227) == 0 && isfinite (dx) && isfinite (dy);
-}
-
 /* A cell a thread. */
 static __global__ void
 take_slopes (const __grid_constant__ Slopes s)
@@ -32,7 +25,7 @@ take_slopes (const __grid_constant__ Slopes s)
     const float dx = s.slopes[i], dy = s.slopes[n + i];
     const uint8_t flags = s.flags ? s.flags[i] : 0;
 
-    valid = is_valid (dx, dy, flags);
+    valid = imk_shreconstruct_is_valid (dx, dy, flags);
     s.vector[i] = valid ? dx - s.offsets[i] : s.hold ? s.before[i] : 0.0f;
     s.vector[n + i] = valid    ? dy - s.offsets[n + i]
                       : s.hold ? s.before[n + i]
@@ -252,12 +245,10 @@ control (const Control &c, uint32_t m, const Recalled &r, float product)
 static __device__ double
 limit (const Control &c, const Recalled &r, double wanted)
 {
-  const double before = r.before;
-  const double near = fmin (fmax (wanted, before - c.slew), before + c.slew);
-
   if (!c.has_limits)
     return wanted;
-  return r.is_dead ? r.reference : fmin (fmax (near, c.minimum), c.maximum);
+  return r.is_dead ? r.reference
+                   : imk_shlimits_send (&c.limits, wanted, r.before);
 }
 
 /* Returns: the same, which has been sent */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The kernel of shreconstruct: made for settings and a sensor, and another in
+ * its place, which goes on from its state. */
+#pragma once
+
+#include "gstimagingelement.h"
+#include "gstshreconstructdivergence.h"
+#include "gstshreconstructlenslets.h"
+#include "gstshreconstructoutputs.h"
+#include "gstshreconstructprepared.h"
+#include "gstshreconstructslopes.h"
+#include "gstshreconstructwarnings.h"
+
+G_BEGIN_DECLS
+
+/* Where slopes come from.
+ * @n_cells: of the sensor; 0 while they are not known
+ * @shape: of tensors */
+typedef struct {
+  gboolean is_tensor;
+  GstShReconstructShape shape;
+  guint n_cells;
+} GstShReconstructSensor;
+
+/* Of the streaming thread, but for @prepared.
+ * @now: (nullable)
+ * @before: (nullable): whose state is taken over
+ * @n_cells: of the columns of the control matrix
+ * @is_idle: without a control matrix
+ * @order: of the columns of the control matrix
+ * @commands: [n_commands]: of the frame, before the actuator map
+ * @coefficients: [n_modes]: of the frame */
+typedef struct {
+  GstImagingElement *element; /* owns this */
+  GstShReconstructOutputs *outputs;
+  GstShReconstructPrepared *prepared;
+  GstShReconstructLenslets *lenslets;
+  GstShReconstructDivergence *divergence;
+  ImkShreconstruct *now, *before;
+  ImkBackend backend;
+  guint n_cells, n_modes, n_commands;
+  gboolean is_idle;
+  GstShReconstructOrder order;
+  gfloat *commands, *coefficients;
+  GstShReconstructWarnings warnings;
+} GstShReconstructKernel;
+
+/* @outputs: not owned */
+void gst_sh_reconstruct_kernel_init (GstShReconstructKernel *self,
+    GstImagingElement *element, GstShReconstructOutputs *outputs);
+void gst_sh_reconstruct_kernel_clear (GstShReconstructKernel *self);
+
+/* For the settings in use. Keeps the current kernel on failure. */
+ImkStatus gst_sh_reconstruct_kernel_open (GstShReconstructKernel *self,
+    ImkBackend backend, const GstShReconstructSensor *sensor, ImkError *error);
+
+/* Another controller or other outputs of the same matrices. */
+ImkStatus gst_sh_reconstruct_kernel_update (GstShReconstructKernel *self,
+    const GstShReconstructSensor *sensor, ImkError *error);
+
+/* Of a frame, too. */
+void gst_sh_reconstruct_kernel_warn_of_doubt (GstShReconstructKernel *self);
+
+/* Its state is kept for the next one. */
+void gst_sh_reconstruct_kernel_close (GstShReconstructKernel *self);
+
+/* After the engine has stopped: no state is kept, and warnings come again. */
+void gst_sh_reconstruct_kernel_forget (GstShReconstructKernel *self);
+
+/* @n_sensor: cells of the sensor */
+ImkStatus gst_sh_reconstruct_kernel_check_cells (
+    const GstShReconstructKernel *self, guint n_sensor, ImkError *error);
+
+G_END_DECLS

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshreconstructresults.h"
+
+#include <string.h>
+
+void
+gst_sh_reconstruct_results_init (
+    GstShReconstructResults *self, GstImagingEngine *engine)
+{
+  self->engine = engine;
+  self->cache = gst_imaging_results_cache_new ();
+}
+
+void
+gst_sh_reconstruct_results_clear (GstShReconstructResults *self)
+{
+  gst_imaging_results_cache_unref (self->cache);
+  g_clear_pointer (&self->more, gst_structure_free);
+}
+
+/* In most frames what it was in the one before. */
+static void
+describe (GstShReconstructResults *self, const GstShReconstructDone *done)
+{
+  if (self->more && memcmp (done, &self->done, sizeof (*done)) == 0)
+    return;
+  self->done = *done;
+  if (!self->more)
+    self->more = gst_structure_new_empty ("more");
+  gst_structure_set (self->more, "cells-valid", G_TYPE_UINT, done->n_valid,
+      "cells-excluded", G_TYPE_UINT, done->n_out, "commands-limited",
+      G_TYPE_UINT, done->n_limited, "low-light", G_TYPE_BOOLEAN, done->is_dark,
+      "closed", G_TYPE_BOOLEAN, done->is_closed, "calibrating", G_TYPE_BOOLEAN,
+      done->is_calibrating, NULL);
+}
+
+GstImagingResult
+gst_sh_reconstruct_results_make (GstShReconstructResults *self,
+    const GstShReconstructKernel *kernel, const GstShReconstructDone *done,
+    guint64 number, guint64 missing, GstImagingResultsPad *pad)
+{
+  static const gchar *const fields[] = {"coefficient"}, *const units[] = {""};
+  GstImagingResult result = {.id = "ao-modes-v1",
+      .fields = fields,
+      .units = units,
+      .n_fields = 1,
+      .n_rows = kernel->n_modes,
+      .data = gst_buffer_new_memdup (
+          kernel->coefficients, kernel->n_modes * sizeof (gfloat)),
+      .frame = number,
+      .frames_missing = missing,
+      .origin = gst_imaging_engine_origin (self->engine),
+      .cache = self->cache};
+
+  describe (self, done);
+  result.more = self->more;
+  if (pad && gst_imaging_results_pad_wants_values (pad)) {
+    const gsize size = kernel->n_modes * sizeof (gdouble);
+    gdouble *copy =
+        g_memdup2 (imk_shreconstruct_coefficients (kernel->now), size);
+
+    result.values = copy;
+    result.values_buffer = gst_buffer_new_wrapped (copy, size);
+  }
+  return result;
+}
+
+void
+gst_sh_reconstruct_result_clear (GstImagingResult *result)
+{
+  gst_clear_buffer (&result->values_buffer);
+  gst_buffer_unref (result->data);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Settings that are taken, and are probably not what was meant: each is said
+ * once, as they may be taken many times. */
+#pragma once
+
+#include "gstshreconstructcontroller.h"
+#include "gstshreconstructsettings.h"
+
+G_BEGIN_DECLS
+
+/* What was said; zeros: nothing yet.
+ * @fit: of the matrices in use */
+typedef struct {
+  gboolean is_clipped, has_high_gain, has_misfit, has_doubt;
+  ImkShreconstructFit fit;
+  GstShReconstructPole pole;
+} GstShReconstructWarnings;
+
+/* @plan: of @settings, which are taken */
+void gst_sh_reconstruct_warn (GstShReconstructWarnings *self,
+    GstElement *element, const GstShReconstructSettings *settings,
+    const GstShReconstructPlan *plan);
+
+/* imk_shreconstruct_doubt (), at the start and after a frame. */
+void gst_sh_reconstruct_warn_of_doubt (GstShReconstructWarnings *self,
+    GstElement *element, const ImkShreconstruct *kernel);
+
+G_END_DECLS

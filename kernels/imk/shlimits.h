@@ -1,0 +1,1 @@
+../shreconstruct/limits/shlimits.h

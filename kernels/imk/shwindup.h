@@ -1,0 +1,1 @@
+../shreconstruct/limits/shwindup.h
