@@ -487,7 +487,7 @@ gst_sh_reconstruct_plan_find_fit (GstShReconstructPlan *p)
 {
   if (!p->config.interaction ||
       imk_shreconstruct_find_fit (&p->config, &p->fit, NULL) != IMK_OK)
-    p->fit = (ImkShreconstructFit){0};
+    p->fit = (ImkShreconstructFit){.largest = NAN};
 }
 
 void

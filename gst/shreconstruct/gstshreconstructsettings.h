@@ -68,7 +68,7 @@ void gst_sh_reconstruct_prepare (
  * @has_matrices: those of @config are there, and @modes
  * @is_idle: there is no control matrix, but the number of commands
  * @order: of the columns of the file of the control matrix
- * @fit: of both matrices; zeros where it was not found
+ * @fit: of both matrices; NaN is its largest where it was not found
  * @map: (nullable): [n_outputs] of the command of each, -1 for none
  * @mirrors: (nullable): [n_commands][mirror_commands]: transposed matrices */
 typedef struct {

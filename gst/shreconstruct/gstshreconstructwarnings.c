@@ -62,7 +62,7 @@ warn_of_misfit (GstShReconstructWarnings *self, GstElement *element,
   const gboolean had_misfit = self->has_misfit;
   const ImkShreconstructFit *fit = &self->fit;
   const gboolean is_weak =
-      plan->config.interaction && fit->largest < LEAST_RESPONSE &&
+      fit->largest < LEAST_RESPONSE &&
       plan->config.invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
 
   self->has_misfit = fit->runs_away || is_weak;
