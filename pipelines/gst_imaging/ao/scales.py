@@ -13,6 +13,7 @@ WINDOW = 256  # frames
 LOWEST = 8  # of the frequencies of a window that count; below them the motion has any shape
 PEAK, BESIDE = 4, 6  # times the median of so many frequencies on both sides
 SCALES = (0.1, 8, 89)  # range and number of those that are tried
+STEP = (SCALES[1] / SCALES[0]) ** (1 / (SCALES[2] - 1))  # from one of them to the next
 CORNERS, POWERS, NOISES = (0, 0.03, 0.1, 0.3), (1, 2, 3, 4, 5.5), (1e-5, 1e3, 21)  # c and p; range and number of A / N at half the frame rate
 SURE, CROWD, ALONE = 16, 0.001, 0.003  # of the likelihood: 4 sigma; what real spectra differ from the model in all modes, and in one
 OTHER = 0.02  # the same, of a scale that is not that of a mode
@@ -76,7 +77,7 @@ def around(np, scales, found, slack, chance):
 
 def used_of(scale, expected):
     """Returns: the scale to use: as expected where that is possible, the measured one where it is well known, else the largest, which is safe"""
-    if scale.low <= expected <= scale.high:
+    if scale.low / STEP <= expected <= scale.high * STEP:
         return expected
     return scale.best if scale.high <= WELL * scale.low else scale.high
 
