@@ -24,6 +24,8 @@ enum {
   N_CHAIN_SUMS,
 };
 
+typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
+
 /* Cells side by side, of one top and one height; or one of any width. */
 typedef struct ChainTile {
   const Frame *f;
@@ -32,7 +34,7 @@ typedef struct ChainTile {
   ImkShcentroidRange ranges[CHAIN_TILE];
   ImkShcentroidLevel levels[CHAIN_TILE];
   double centre_x[CHAIN_TILE], centre_y[CHAIN_TILE]; /* of the weight */
-  double sums[N_CHAIN_SUMS][CHAIN_TILE];
+  ChainSums sums;
   float max[CHAIN_TILE], max_sample[CHAIN_TILE];
   ImkShcentroidPull pulls[CHAIN_TILE]; /* of all fields only */
 } ChainTile;
