@@ -232,9 +232,17 @@ describe_cells (const ChainTile *t, ChainFields fields)
   bool quad = params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   double scale = quad ? params.quad_gain * params.quad_gain : 1.0;
   double scatter_x[CHAIN_TILE], scatter_y[CHAIN_TILE];
+  double ref_x[CHAIN_TILE], ref_y[CHAIN_TILE];
+  int32_t flags[CHAIN_TILE];
 
-  for (uint32_t i = 0; i < t->n; i++)
+  for (uint32_t i = 0; i < t->n; i++) {
     scatter_x[i] = scatter_y[i] = 1.0;
+    ref_x[i] = rects[i].ref_x;
+    ref_y[i] = rects[i].ref_y;
+    flags[i] = (int32_t) rects[i].flags;
+    if (t->windows[i].at_edge)
+      flags[i] |= IMK_SHCENTROID_EDGE;
+  }
   for (uint32_t i = 0; params.iterations > 1 && i < t->n; i++) {
     scatter_x[i] = imk_shcentroid_scatter (t->pulls[i].x, params.iterations);
     scatter_y[i] = imk_shcentroid_scatter (t->pulls[i].y, params.iterations);
@@ -256,12 +264,11 @@ describe_cells (const ChainTile *t, ChainFields fields)
 
     fields[IMK_SHCENTROID_MAX][i] = t->max[i] > -3e38f ? t->max[i] + 0.0 : 0.0;
     fields[IMK_SHCENTROID_FLAGS][i] =
-        rects[i].flags | (saturated ? (uint32_t) IMK_SHCENTROID_SATURATED : 0) |
-        (t->windows[i].at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0);
+        flags[i] | (saturated ? IMK_SHCENTROID_SATURATED : 0);
     fields[IMK_SHCENTROID_DX][i] =
-        (fields[IMK_SHCENTROID_X][i] - rects[i].ref_x) * params.slope_scale;
+        (fields[IMK_SHCENTROID_X][i] - ref_x[i]) * params.slope_scale;
     fields[IMK_SHCENTROID_DY][i] =
-        (fields[IMK_SHCENTROID_Y][i] - rects[i].ref_y) * params.slope_scale;
+        (fields[IMK_SHCENTROID_Y][i] - ref_y[i]) * params.slope_scale;
   }
 }
 
