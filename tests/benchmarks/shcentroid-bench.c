@@ -252,10 +252,12 @@ run_paper (uint32_t r, uint32_t p)
   };
   char name[32];
 
+  snprintf (name, sizeof (name), "%u-d%u", rois[r], pitches[p]);
+  if (!bench_wants_row (name))
+    return;
   work_open (&w, false);
   check (&w);
   check_plain (&w);
-  snprintf (name, sizeof (name), "%u-d%u", rois[r], pitches[p]);
   bench_case (name, entries, 2);
   bench_row (name, "cpu", "table", table[r][p], NAN, table[r][p], NAN, 200);
   work_close (&w);
@@ -273,6 +275,8 @@ run_variant (const char *name, const ImkShcentroidConfig *config, bool cold)
                !config->dark && !config->weighting && !config->brightest &&
                !config->estimator && !config->window && config->power == 1;
 
+  if (!bench_wants_row (name))
+    return;
   work_open (&w, cold);
   check (&w);
   bench_case (name, entries, plain ? 2 : 1);
@@ -326,6 +330,8 @@ run_beside (const char *name, const ImkShcentroidConfig *config,
       {"cpu", "cog", run_ours, &cog},
   };
 
+  if (!bench_wants_row (name))
+    return;
   work_open (&w, false);
   work_open (&cog, false);
   if (checked)

@@ -29,6 +29,11 @@ enum {
   IMK_SHCENTROID_GROUP_ROWS = 8, /* at most */
 };
 
+#define IMK_SHCENTROID_LOG2_E 1.4426950408889634
+/* The last bits of its sum with a small whole number are those of the number.
+ */
+#define IMK_SHCENTROID_WHOLE 6755399441055744.0
+
 /* Where a cell is looked for in the frame: its rect, moved by tracking. */
 typedef struct ImkShcentroidWindow {
   uint32_t x, y, width, height;
@@ -125,35 +130,35 @@ imk_shcentroid_is_plain (
 }
 
 /* ------------------------------------------------------------------------
- * exp and log: those of a C library and of CUDA differ in the last bits. */
+ * Powers of 2 and log: those of a C library and of CUDA differ in the last
+ * bits. */
 
-/* e^x for -700 < x < 700; 0 below. Relative error below 1e-15. */
+/* 2^x for -1000 < x < 1000; 0 below. Relative error below 1e-15. */
 IMK_SHCENTROID_INLINE double
-imk_shcentroid_exp (double x)
+imk_shcentroid_exp2 (double x)
 {
-  double bounded = x > -700.0 ? x : -700.0;
-  double k = floor (bounded * 1.4426950408889634 + 0.5);
-  double r = bounded - k * 0.69314718036912382 - k * 1.9082149292705877e-10;
-  double sum = 1.0 / 6227020800.0, scale;
+  double bounded = x > -1000.0 ? x : -1000.0;
+  double shifted = bounded + IMK_SHCENTROID_WHOLE; /* to the nearest */
+  double r = bounded - (shifted - IMK_SHCENTROID_WHOLE);
+  double sum = 7.070977866508139e-09, scale;
   uint64_t bits;
 
-  /* |r| <= 0.35: the next term is below 1e-17 */
-  sum = sum * r + 1.0 / 479001600.0;
-  sum = sum * r + 1.0 / 39916800.0;
-  sum = sum * r + 1.0 / 3628800.0;
-  sum = sum * r + 1.0 / 362880.0;
-  sum = sum * r + 1.0 / 40320.0;
-  sum = sum * r + 1.0 / 5040.0;
-  sum = sum * r + 1.0 / 720.0;
-  sum = sum * r + 1.0 / 120.0;
-  sum = sum * r + 1.0 / 24.0;
-  sum = sum * r + 1.0 / 6.0;
-  sum = sum * r + 0.5;
+  /* |r| <= 0.5: the polynomial of about the least relative error that is 1 at 0
+   */
+  sum = sum * r + 1.0205905413765595e-07;
+  sum = sum * r + 1.3215451633221434e-06;
+  sum = sum * r + 1.5252672924850737e-05;
+  sum = sum * r + 0.00015403530424776529;
+  sum = sum * r + 0.0013333558200794592;
+  sum = sum * r + 0.009618129107618665;
+  sum = sum * r + 0.05550410866465167;
+  sum = sum * r + 0.24022650695910075;
+  sum = sum * r + 0.6931471805599462;
   sum = sum * r + 1.0;
-  sum = sum * r + 1.0;
-  bits = (uint64_t) ((int64_t) k + 1023) << 52;
+  memcpy (&bits, &shifted, sizeof (bits));
+  bits = (bits + 1023) << 52;
   memcpy (&scale, &bits, sizeof (scale));
-  return x > -700.0 ? sum * scale : 0.0;
+  return x > -1000.0 ? sum * scale : 0.0;
 }
 
 /* The natural logarithm of a normal, positive number. */
@@ -190,16 +195,18 @@ imk_shcentroid_power (double x, double power)
     return x > 0.0 ? x * x : 0.0;
   if (power == 1.5)
     return x > 0.0 ? x * sqrt (x) : 0.0;
-  return x > 1e-300 ? imk_shcentroid_exp (power * imk_shcentroid_log (x)) : 0.0;
+  return x > 1e-300 ? imk_shcentroid_exp2 (power * IMK_SHCENTROID_LOG2_E *
+                                           imk_shcentroid_log (x))
+                    : 0.0;
 }
 
 /* One factor of a Gaussian weight, @distance from its centre. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_weight (double distance, double sigma)
 {
-  double r = distance / sigma;
+  double scale = -0.5 * IMK_SHCENTROID_LOG2_E / (sigma * sigma);
 
-  return imk_shcentroid_exp (-0.5 * r * r);
+  return imk_shcentroid_exp2 (distance * distance * scale);
 }
 
 /* ------------------------------------------------------------------------

@@ -341,7 +341,7 @@ find_pulls (ChainTile *t, const ChainWay *way, ChainColumns *columns)
 {
   const ImkShcentroidParams *params = &t->f->cpu->params;
   double nudge = imk_shcentroid_nudge (params), kept[CHAIN_TILE];
-  double sums[N_CHAIN_SUMS][CHAIN_TILE];
+  ChainSums sums;
   ImkShcentroidReals before[CHAIN_TILE];
 
   memcpy (sums, t->sums, sizeof (sums));

@@ -5,10 +5,6 @@
 
 #include "shcentroid/cpu/weights.h"
 
-enum {
-  CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES, /* with a vector beyond it */
-};
-
 /* The settings that change the loop over pixels. Each common combination is a
  * copy of the loop with constants. */
 typedef struct ChainWay {
@@ -85,8 +81,6 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
       .noise = imk_shcentroid_noise (params),
   };
 }
-
-typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
 
 /* The columns of a piece of a tile in one band: what decides about their
  * pixels, and their sums, in the order of ImkShcentroidReals. */

@@ -339,16 +339,14 @@ filter_tile (const Frame *f, uint32_t first, uint32_t n, MatchScratch *m,
 /* ------------------------------------------------------------------------
  * Pupil images. */
 
-/* Cells one after the other: their pixels, image by image, their corners, and
- * what a position needs. */
+/* Cells one after the other: their pixels, image by image, and their corners.
+ */
 typedef struct PupilBlock {
   float value[IMK_SHCENTROID_N_PUPILS][BLOCK];
   /* of all fields only */
   float flat[IMK_SHCENTROID_N_PUPILS][BLOCK];
   float sample[IMK_SHCENTROID_N_PUPILS][BLOCK];
   double x[BLOCK], y[BLOCK];
-  double p[BLOCK], pu[BLOCK], py[BLOCK];
-  double q[BLOCK], qu[BLOCK], qy[BLOCK]; /* of all fields only */
 } PupilBlock;
 
 /* Those of the cells of a map that lie beside each other are rows of the frame.
@@ -381,93 +379,99 @@ load_pupils (
 
 /* imk_shcentroid_add_pupil (), operation by operation: the same bits. */
 static void
-sum_block (const Frame *f, uint32_t first, uint32_t n, bool all, PupilBlock *b)
+sum_block (ChainTile *t, const Frame *f, uint32_t first, uint32_t n, bool all,
+    PupilBlock *b)
 {
   load_pupils (f, first, n, all, b);
   for (uint32_t i = 0; i < n; i++) {
     double v0 = b->value[0][i], v1 = b->value[1][i];
     double v2 = b->value[2][i], v3 = b->value[3][i];
 
-    b->p[i] = v0 + v1 + v2 + v3;
-    b->pu[i] = v0 + v1 - v2 - v3;
-    b->py[i] = v0 - v1 - v2 + v3;
+    t->sums[CHAIN_P][i] = v0 + v1 + v2 + v3;
+    t->sums[CHAIN_PU][i] = v0 + v1 - v2 - v3;
+    t->sums[CHAIN_PY][i] = v0 - v1 - v2 + v3;
   }
 }
 
 /* The same for all fields of the cells of @t. */
 static void
-sum_spreads (ChainTile *t, const ImkShcentroidNoise *noise, PupilBlock *b)
+sum_spreads (ChainTile *t, const ImkShcentroidNoise *noise, const PupilBlock *b)
 {
   const ImkShcentroidNoise of = *noise;
-  const uint32_t n = t->n;
-  double q[IMK_SHCENTROID_N_PUPILS][BLOCK];
 
-  for (uint32_t i = 0; i < n; i++) {
-    t->max[i] = -3.4e38f;
-    t->max_sample[i] = 0.0f;
-  }
-  for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
-    for (uint32_t i = 0; i < n; i++)
-      q[k][i] = imk_shcentroid_spread (
-          b->value[k][i], b->flat[k][i], true, 0.0, 1.0, 1.0, 0.0, &of);
-    for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < t->n; i++) {
+    double q[IMK_SHCENTROID_N_PUPILS];
+    float max = -3.4e38f, max_sample = 0.0f;
+
+    for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
       float value = b->value[k][i];
       float sample = value == value ? b->sample[k][i] : 0.0f;
 
-      t->max[i] = value > t->max[i] ? value : t->max[i];
-      t->max_sample[i] = sample > t->max_sample[i] ? sample : t->max_sample[i];
+      q[k] = imk_shcentroid_spread (
+          value, b->flat[k][i], true, 0.0, 1.0, 1.0, 0.0, &of);
+      max = value > max ? value : max;
+      max_sample = sample > max_sample ? sample : max_sample;
     }
+    t->max[i] = max;
+    t->max_sample[i] = max_sample;
+    t->sums[CHAIN_Q][i] = q[0] + q[1] + q[2] + q[3];
+    t->sums[CHAIN_QU][i] = q[0] + q[1] - q[2] - q[3];
+    t->sums[CHAIN_QY][i] = q[0] - q[1] - q[2] + q[3];
+    t->sums[CHAIN_QUU][i] = t->sums[CHAIN_QYY][i] = t->sums[CHAIN_Q][i];
+    t->sums[CHAIN_RAW][i] = t->sums[CHAIN_P][i];
   }
-  for (uint32_t i = 0; i < n; i++) {
-    b->q[i] = q[0][i] + q[1][i] + q[2][i] + q[3][i];
-    b->qu[i] = q[0][i] + q[1][i] - q[2][i] - q[3][i];
-    b->qy[i] = q[0][i] - q[1][i] - q[2][i] + q[3][i];
-  }
+}
+
+/* Least fluxes of valid cells. */
+static void
+find_least (const Cpu *cpu, uint32_t first, uint32_t n, double *least)
+{
+  for (uint32_t i = 0; i < n; i++)
+    least[i] = cpu->params.min_flux;
+  for (uint32_t i = 0; cpu->own_fluxes && i < n; i++)
+    least[i] =
+        imk_shcentroid_min_flux (&cpu->params, cpu->rects[first + i].min_flux);
 }
 
 /* Returns: whether all cells of the block are valid, and have no flags */
 static bool
-is_valid_block (const Cpu *cpu, uint32_t first, uint32_t n, const PupilBlock *b)
+is_valid_block (const Cpu *cpu, uint32_t first, uint32_t n, const double *flux)
 {
-  const ImkShcentroidRect *rects = cpu->rects + first;
-  const double min_flux = cpu->params.min_flux;
   uint64_t n_valid = 0;
+  double least[BLOCK];
 
+  find_least (cpu, first, n, least);
   for (uint32_t i = 0; i < n; i++)
-    n_valid += (b->p[i] > 0.0) & (b->p[i] >= min_flux) &
-               imk_shcentroid_is_finite (b->p[i]);
-  if (!cpu->own_fluxes)
-    return n_valid == n;
-  n_valid = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    double own = imk_shcentroid_min_flux (&cpu->params, rects[i].min_flux);
-
-    n_valid += (b->p[i] > 0.0) & (b->p[i] >= own) &
-               imk_shcentroid_is_finite (b->p[i]) & (rects[i].flags == 0);
-  }
+    n_valid += (flux[i] > 0.0) & (flux[i] >= least[i]) &
+               imk_shcentroid_is_finite (flux[i]);
+  for (uint32_t i = 0; cpu->own_fluxes && i < n; i++)
+    n_valid -= cpu->rects[first + i].flags != 0;
   return n_valid == n;
 }
 
 /* Positions of a block, when all its cells are valid: the divisions are vector
  * code. Returns: whether they are */
 static bool
-store_block (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
+store_block (
+    ChainTile *t, const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
 {
+  double *p = t->sums[CHAIN_P], *pu = t->sums[CHAIN_PU];
+  double *py = t->sums[CHAIN_PY];
   const ImkShcentroidParams *params = &f->cpu->params;
   bool local = params->normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL;
   double mean = f->mean;
 
-  if ((!local && !(mean > 0.0)) || !is_valid_block (f->cpu, first, n, b))
+  if ((!local && !(mean > 0.0)) || !is_valid_block (f->cpu, first, n, p))
     return false;
   for (uint32_t i = 0; i < n && !local; i++) {
-    double by = b->p[i] / mean;
+    double by = p[i] / mean;
 
-    b->pu[i] *= by;
-    b->py[i] *= by;
+    pu[i] *= by;
+    py[i] *= by;
   }
   for (uint32_t i = 0; i < n; i++) {
-    b->x[i] += imk_shcentroid_clamp (b->pu[i] / b->p[i], -3e38, 3e38);
-    b->y[i] += imk_shcentroid_clamp (b->py[i] / b->p[i], -3e38, 3e38);
+    b->x[i] += imk_shcentroid_clamp (pu[i] / p[i], -3e38, 3e38);
+    b->y[i] += imk_shcentroid_clamp (py[i] / p[i], -3e38, 3e38);
   }
   store_centres (f, first, n, b->x, b->y);
   return true;
@@ -479,10 +483,11 @@ find_fluxes (const Frame *f, uint32_t first, uint32_t n, double *fluxes)
 {
   double most = 0.0;
   PupilBlock block;
+  ChainTile t;
 
-  sum_block (f, first, n, false, &block);
+  sum_block (&t, f, first, n, false, &block);
   for (uint32_t i = 0; i < n; i++) {
-    ImkShcentroidReals s = {.p = block.p[i]};
+    ImkShcentroidReals s = {.p = t.sums[CHAIN_P][i]};
 
     fluxes[i] = imk_shcentroid_pupil_flux (&s);
   }
@@ -501,11 +506,7 @@ add_fluxes (const Cpu *cpu, uint32_t first, uint32_t n, double most,
   double least[BLOCK];
   uint64_t n_counted = 0;
 
-  for (uint32_t i = 0; i < n; i++)
-    least[i] = cpu->params.min_flux;
-  for (uint32_t i = 0; i < n && cpu->own_fluxes; i++)
-    least[i] =
-        imk_shcentroid_min_flux (&cpu->params, cpu->rects[first + i].min_flux);
+  find_least (cpu, first, n, least);
   for (uint32_t i = 0; i < n; i++) {
     bool counts =
         (fluxes[i] > 0.0) & (fluxes[i] >= least[i]) & (fluxes[i] >= dark);
@@ -542,36 +543,28 @@ find_mean (Frame *f)
   f->mean = imk_shcentroid_mean_of (lanes).x;
 }
 
+/* imk_shcentroid_end_pupils () of the cells of @t, operation by operation: the
+ * same bits, except of variances of cells with a bad pixel, which have none. */
 static void
-measure_pupils (const Frame *f, uint32_t first, uint32_t n, bool all,
-    const ImkShcentroidNoise *noise, PupilBlock *b)
+end_block (ChainTile *t, const ImkShcentroidParams *params, double mean)
 {
-  const ImkShcentroidParams params = f->cpu->params;
-  const double mean = f->mean;
-  ChainTile t;
+  const bool local =
+      params->normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL;
 
-  chain_begin (&t, f, first, n, false);
-  if (all)
-    sum_spreads (&t, noise, b);
-  for (uint32_t i = 0; i < n; i++) {
-    ImkShcentroidReals s = {
-        .p = b->p[i],
-        .pu = b->pu[i],
-        .py = b->py[i],
-        .q = b->q[i],
-        .qu = b->qu[i],
-        .qy = b->qy[i],
-        .quu = b->q[i],
-        .qyy = b->q[i],
-        .raw = b->p[i],
-        .max = t.max[i],
-        .max_sample = t.max_sample[i],
-    };
+  for (uint32_t i = 0; i < t->n; i++) {
+    double p = t->sums[CHAIN_P][i];
+    double by = local ? 1.0 : mean > 0.0 ? p / mean : 0.0;
+    bool good = p == p;
 
-    imk_shcentroid_end_pupils (&s, &params, mean);
-    set_sums (&t, i, &s, all);
+    t->sums[CHAIN_P][i] = good ? p : 0.0;
+    t->sums[CHAIN_PU][i] = good ? t->sums[CHAIN_PU][i] * by : 0.0;
+    t->sums[CHAIN_PY][i] = good ? t->sums[CHAIN_PY][i] * by : 0.0;
+    t->sums[CHAIN_RAW][i] = good ? p : 0.0;
+    t->sums[CHAIN_QUU][i] *= by * by;
+    t->sums[CHAIN_QYY][i] *= by * by;
   }
-  end_chain (&t);
+  for (uint32_t i = 0; i < t->n && !local; i++)
+    t->sums[CHAIN_Q][i] = t->sums[CHAIN_QU][i] = t->sums[CHAIN_QY][i] = 0.0;
 }
 
 static void
@@ -586,10 +579,16 @@ measure_pupil_images (const Frame *f, uint32_t first, uint32_t end, bool all,
   while (first < end) {
     uint32_t n = end - first < BLOCK ? end - first : BLOCK;
     PupilBlock block;
+    ChainTile t;
 
-    sum_block (f, first, n, all, &block);
-    if (!simple || !store_block (f, first, n, &block))
-      measure_pupils (f, first, n, all, noise, &block);
+    sum_block (&t, f, first, n, all, &block);
+    if (!simple || !store_block (&t, f, first, n, &block)) {
+      chain_begin (&t, f, first, n, false);
+      if (all)
+        sum_spreads (&t, noise, &block);
+      end_block (&t, params, f->mean);
+      end_chain (&t);
+    }
     first += n;
   }
 }

@@ -131,13 +131,13 @@ store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
 }
 
 /* The numbers of cells, field by field. */
-typedef double ChainFields[IMK_SHCENTROID_N_FIELDS][CHAIN_TILE];
+typedef double ChainFields[IMK_SHCENTROID_N_FIELDS][CHAIN_ROOM];
 
 /* Rows of IMK_SHCENTROID_N_FIELDS numbers. */
 static inline void
 store_rows (const ImkImage *out, uint32_t first, uint32_t n, ChainFields fields)
 {
-  float singles[IMK_SHCENTROID_N_FIELDS][CHAIN_TILE];
+  float singles[IMK_SHCENTROID_N_FIELDS][CHAIN_ROOM];
 
   for (uint32_t k = 0; k < IMK_SHCENTROID_N_FIELDS; k++)
     for (uint32_t i = 0; i < n; i++)

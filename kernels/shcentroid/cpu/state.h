@@ -9,6 +9,9 @@
 
 enum {
   CHAIN_TILE = 256, /* columns of the chain, at a time */
+  /* with a vector beyond it; and arrays side by side are not 2 kB apart, where
+   * all would have the same places in the L1 cache */
+  CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES,
   /* of integers, whose sums stay in the L1 cache */
   INTEGER_TILE = 512,
   STRIP_COLUMNS = 16, /* of these, in registers at a time */

@@ -24,6 +24,8 @@ enum {
   N_CHAIN_SUMS,
 };
 
+typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
+
 /* Cells side by side, of one top and one height; or one of any width. */
 typedef struct ChainTile {
   const Frame *f;
@@ -32,7 +34,7 @@ typedef struct ChainTile {
   ImkShcentroidRange ranges[CHAIN_TILE];
   ImkShcentroidLevel levels[CHAIN_TILE];
   double centre_x[CHAIN_TILE], centre_y[CHAIN_TILE]; /* of the weight */
-  double sums[N_CHAIN_SUMS][CHAIN_TILE];
+  ChainSums sums;
   float max[CHAIN_TILE], max_sample[CHAIN_TILE];
   ImkShcentroidPull pulls[CHAIN_TILE]; /* of all fields only */
 } ChainTile;
@@ -230,9 +232,17 @@ describe_cells (const ChainTile *t, ChainFields fields)
   bool quad = params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   double scale = quad ? params.quad_gain * params.quad_gain : 1.0;
   double scatter_x[CHAIN_TILE], scatter_y[CHAIN_TILE];
+  double ref_x[CHAIN_TILE], ref_y[CHAIN_TILE];
+  int32_t flags[CHAIN_TILE];
 
-  for (uint32_t i = 0; i < t->n; i++)
+  for (uint32_t i = 0; i < t->n; i++) {
     scatter_x[i] = scatter_y[i] = 1.0;
+    ref_x[i] = rects[i].ref_x;
+    ref_y[i] = rects[i].ref_y;
+    flags[i] = (int32_t) rects[i].flags;
+    if (t->windows[i].at_edge)
+      flags[i] |= IMK_SHCENTROID_EDGE;
+  }
   for (uint32_t i = 0; params.iterations > 1 && i < t->n; i++) {
     scatter_x[i] = imk_shcentroid_scatter (t->pulls[i].x, params.iterations);
     scatter_y[i] = imk_shcentroid_scatter (t->pulls[i].y, params.iterations);
@@ -254,12 +264,11 @@ describe_cells (const ChainTile *t, ChainFields fields)
 
     fields[IMK_SHCENTROID_MAX][i] = t->max[i] > -3e38f ? t->max[i] + 0.0 : 0.0;
     fields[IMK_SHCENTROID_FLAGS][i] =
-        rects[i].flags | (saturated ? (uint32_t) IMK_SHCENTROID_SATURATED : 0) |
-        (t->windows[i].at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0);
+        flags[i] | (saturated ? IMK_SHCENTROID_SATURATED : 0);
     fields[IMK_SHCENTROID_DX][i] =
-        (fields[IMK_SHCENTROID_X][i] - rects[i].ref_x) * params.slope_scale;
+        (fields[IMK_SHCENTROID_X][i] - ref_x[i]) * params.slope_scale;
     fields[IMK_SHCENTROID_DY][i] =
-        (fields[IMK_SHCENTROID_Y][i] - rects[i].ref_y) * params.slope_scale;
+        (fields[IMK_SHCENTROID_Y][i] - ref_y[i]) * params.slope_scale;
   }
 }
 

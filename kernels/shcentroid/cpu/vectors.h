@@ -88,20 +88,6 @@ choose_reals (Masks mask, Reals yes, Reals no)
 }
 
 INLINE Reals
-floor_reals (Reals x)
-{
-#if IMK_VECTOR_SIZE == 64
-  return (Reals) _mm512_floor_pd ((__m512d) x);
-#elif IMK_VECTOR_SIZE == 32
-  return (Reals) _mm256_floor_pd ((__m256d) x);
-#else
-  for (uint32_t i = 0; i < REALS; i++)
-    x[i] = floor (x[i]);
-  return x;
-#endif
-}
-
-INLINE Reals
 sqrt_reals (Reals x)
 {
 #if IMK_VECTOR_SIZE == 64
@@ -115,9 +101,6 @@ sqrt_reals (Reals x)
 #endif
 }
 
-/* The sum of this and a small whole number has that number in its last bits. */
-#define WHOLE 4503599627370496.0
-
 /* imk_shcentroid_log (), operation by operation: the same bits. */
 INLINE Reals
 log_reals (Reals x)
@@ -125,8 +108,10 @@ log_reals (Reals x)
   static const double terms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
       1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
   Masks bits = (Masks) x;
-  Masks exponents = ((bits >> 52) & 0x7ff) | (Masks) all_reals (WHOLE);
-  Reals exponent = (Reals) exponents - WHOLE - 1023.0, m, s, square;
+  Masks exponents =
+      ((bits >> 52) & 0x7ff) | (Masks) all_reals (IMK_SHCENTROID_WHOLE);
+  Reals exponent = (Reals) exponents - IMK_SHCENTROID_WHOLE - 1023.0, m, s,
+        square;
   Reals sum = {0};
   Masks large;
 
@@ -142,30 +127,31 @@ log_reals (Reals x)
   return 2.0 * s * sum + exponent * 0.69314718055994531;
 }
 
-/* imk_shcentroid_exp (), likewise, of @n vectors. Each waits for its last term,
- * many side by side do not. */
+/* imk_shcentroid_exp2 (), likewise, of @n vectors. Each waits for its last
+ * term, many side by side do not. */
 INLINE void
-exp_vectors (Reals *x, const uint32_t n)
+exp2_vectors (Reals *x, const uint32_t n)
 {
-  static const double terms[] = {1.0 / 479001600.0, 1.0 / 39916800.0,
-      1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0,
-      1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
-  Reals k[EXP_VECTORS], r[EXP_VECTORS], sum[EXP_VECTORS];
+  static const double terms[] = {1.0205905413765595e-07, 1.3215451633221434e-06,
+      1.5252672924850737e-05, 0.00015403530424776529, 0.0013333558200794592,
+      0.009618129107618665, 0.05550410866465167, 0.24022650695910075,
+      0.6931471805599462, 1.0};
+  Reals shifted[EXP_VECTORS], r[EXP_VECTORS], sum[EXP_VECTORS];
 
   for (uint32_t j = 0; j < n; j++) {
-    Reals bounded = choose_reals (x[j] > -700.0, x[j], all_reals (-700.0));
+    Reals bounded = choose_reals (x[j] > -1000.0, x[j], all_reals (-1000.0));
 
-    k[j] = floor_reals (bounded * 1.4426950408889634 + 0.5);
-    r[j] = bounded - k[j] * 0.69314718036912382 - k[j] * 1.9082149292705877e-10;
-    sum[j] = all_reals (1.0 / 6227020800.0);
+    shifted[j] = bounded + IMK_SHCENTROID_WHOLE;
+    r[j] = bounded - (shifted[j] - IMK_SHCENTROID_WHOLE);
+    sum[j] = all_reals (7.070977866508139e-09);
   }
   for (uint32_t i = 0; i < sizeof (terms) / sizeof (*terms); i++)
     for (uint32_t j = 0; j < n; j++)
       sum[j] = sum[j] * r[j] + terms[i];
   for (uint32_t j = 0; j < n; j++) {
-    Reals scale = (Reals) ((Masks) (k[j] + (WHOLE + 1023.0)) << 52);
+    Reals scale = (Reals) (((Masks) shifted[j] + 1023) << 52);
 
-    x[j] = (Reals) ((Masks) (sum[j] * scale) & (x[j] > -700.0));
+    x[j] = (Reals) ((Masks) (sum[j] * scale) & (x[j] > -1000.0));
   }
 }
 
@@ -173,9 +159,9 @@ exp_vectors (Reals *x, const uint32_t n)
 static __attribute__ ((unused, noinline)) void
 raise_by_logarithms (Reals *x, double power)
 {
-  Reals raised = power * log_reals (*x);
+  Reals raised = power * IMK_SHCENTROID_LOG2_E * log_reals (*x);
 
-  exp_vectors (&raised, 1);
+  exp2_vectors (&raised, 1);
   *x = (Reals) ((Masks) raised & (*x > 1e-300));
 }
 

@@ -10,14 +10,15 @@
 INLINE void
 weigh_vectors (double *weights, const uint32_t n, double sigma)
 {
+  const double scale = -0.5 * IMK_SHCENTROID_LOG2_E / (sigma * sigma);
   Reals x[EXP_VECTORS];
 
   for (uint32_t j = 0; j < n; j++) {
-    Reals r = read_reals (weights + j * REALS) / sigma;
+    Reals distance = read_reals (weights + j * REALS);
 
-    x[j] = -0.5 * r * r;
+    x[j] = distance * distance * scale;
   }
-  exp_vectors (x, n);
+  exp2_vectors (x, n);
   for (uint32_t j = 0; j < n; j++)
     write_reals (weights + j * REALS, x[j]);
 }
