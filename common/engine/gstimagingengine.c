@@ -286,9 +286,7 @@ gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 
   if (!self->is_open)
     return IMK_OK; /* the next frame opens it */
-  status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_context_push (context, error));
   status = call_open (&opening, error);
   gst_imaging_context_pop (context);
   return status;

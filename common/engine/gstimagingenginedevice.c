@@ -109,9 +109,7 @@ open_device (GstImagingEngine *self, ImkError *error)
   }
   if (!self->context)
     return IMK_ERROR_UNAVAILABLE;
-  status = gst_imaging_context_push (self->context, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_context_push (self->context, error));
   status = device_of (self)->stream_new (&self->stream, error);
   gst_imaging_context_pop (self->context);
   return status;
@@ -362,12 +360,9 @@ gst_imaging_engine_map_on (GstImagingEngine *self, GstBuffer *buffer,
     const GstVideoInfo *info, GstMapFlags access, GstImagingReach reach,
     gpointer stream, GstImagingFrame *frame, ImkError *error)
 {
-  ImkStatus status = adopt_surface (self, buffer,
+  IMK_TRY (adopt_surface (self, buffer,
       access & GST_MAP_WRITE ? self->format.out_memory : self->format.in_memory,
-      error);
-
-  if (status != IMK_OK)
-    return status;
+      error));
   return gst_imaging_frame_map (buffer, info, access, reach, self->context,
       stream, self->stats, frame, error);
 }

@@ -323,14 +323,13 @@ static ImkStatus
 set_linear (GstImagingFrame *frame, const NvBufSurfaceParams *s,
     ImkLocation location, ImkError *error)
 {
-  ImkStatus status = check_linear (frame, s, error);
-
-  for (guint i = 0; i < frame->n_planes && status == IMK_OK; i++) {
+  IMK_TRY (check_linear (frame, s, error));
+  for (guint i = 0; i < frame->n_planes; i++) {
     frame->planes[i].data = (guint8 *) s->dataPtr + s->planeParams.offset[i];
     frame->planes[i].stride = s->planeParams.pitch[i];
     frame->planes[i].location = location;
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -374,16 +373,14 @@ static ImkStatus
 copy_planes (const GstImagingFrame *frame, const Mapping *m, gboolean to_array,
     ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (guint i = 0; i < frame->n_planes && status == IMK_OK; i++) {
+  for (guint i = 0; i < frame->n_planes; i++) {
     const ImkImage *plane = &frame->planes[i];
 
-    status = device_of (m)->copy_array (m->egl.planes[i], plane->data,
+    IMK_TRY (device_of (m)->copy_array (m->egl.planes[i], plane->data,
         plane->stride, imk_image_row_size (plane), plane->height, to_array,
-        frame->stream, error);
+        frame->stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 /* No kernel walks block-linear memory; a linear copy is made on the device.

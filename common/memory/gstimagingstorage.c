@@ -37,13 +37,10 @@ mark_wait (Storage *s, const Mark *mark, gpointer stream, ImkError *error)
 static ImkStatus
 mark_synchronize (Storage *s, Mark *mark, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (mark->pending)
-    status = device_of (s)->event_synchronize (mark->event, error);
-  if (status == IMK_OK)
-    mark->pending = FALSE;
-  return status;
+    IMK_TRY (device_of (s)->event_synchronize (mark->event, error));
+  mark->pending = FALSE;
+  return IMK_OK;
 }
 
 /* The mark of @stream; else one that is past; else a new one. */
@@ -75,21 +72,18 @@ record_reader (Storage *s, gpointer stream, ImkError *error)
 static ImkStatus
 wait_for_readers (Storage *s, gpointer stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (guint i = 0; i < s->readers->len && status == IMK_OK; i++)
-    status = mark_wait (s, &g_array_index (s->readers, Mark, i), stream, error);
-  return status;
+  for (guint i = 0; i < s->readers->len; i++)
+    IMK_TRY (
+        mark_wait (s, &g_array_index (s->readers, Mark, i), stream, error));
+  return IMK_OK;
 }
 
 static ImkStatus
 synchronize_readers (Storage *s, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (guint i = 0; i < s->readers->len && status == IMK_OK; i++)
-    status = mark_synchronize (s, &g_array_index (s->readers, Mark, i), error);
-  return status;
+  for (guint i = 0; i < s->readers->len; i++)
+    IMK_TRY (mark_synchronize (s, &g_array_index (s->readers, Mark, i), error));
+  return IMK_OK;
 }
 
 static gboolean
@@ -158,19 +152,12 @@ wait_for_view (Storage *s, const View *view, gboolean write, gpointer stream,
 static ImkStatus
 upload (Storage *s, gpointer stream, GstImagingStats *stats, ImkError *error)
 {
-  ImkStatus status = wait_for_view (s, &s->on_host, FALSE, stream, error);
-
-  if (status == IMK_OK)
-    status = wait_for_view (s, &s->on_device, TRUE, stream, error);
-  if (status == IMK_OK)
-    status = device_of (s)->copy (
-        s->device, s->size, s->host, s->size, s->size, 1, stream, error);
-  if (status == IMK_OK)
-    status = mark_record (s, &s->on_device.written, stream, error);
-  if (status == IMK_OK)
-    status = record_reader (s, stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (wait_for_view (s, &s->on_host, FALSE, stream, error));
+  IMK_TRY (wait_for_view (s, &s->on_device, TRUE, stream, error));
+  IMK_TRY (device_of (s)->copy (
+      s->device, s->size, s->host, s->size, s->size, 1, stream, error));
+  IMK_TRY (mark_record (s, &s->on_device.written, stream, error));
+  IMK_TRY (record_reader (s, stream, error));
   s->on_device.valid = TRUE;
   gst_imaging_stats_add_uploaded (stats, s->size);
   return IMK_OK;
@@ -180,17 +167,12 @@ static ImkStatus
 download (Storage *s, ImkError *error)
 {
   gpointer stream = gst_imaging_context_stream (s->context);
-  ImkStatus status = wait_for_view (s, &s->on_device, FALSE, stream, error);
 
-  if (status == IMK_OK)
-    status = wait_for_view (s, &s->on_host, TRUE, stream, error);
-  if (status == IMK_OK)
-    status = device_of (s)->copy (
-        s->host, s->size, s->device, s->size, s->size, 1, stream, error);
-  if (status == IMK_OK)
-    status = device_of (s)->stream_synchronize (stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (wait_for_view (s, &s->on_device, FALSE, stream, error));
+  IMK_TRY (wait_for_view (s, &s->on_host, TRUE, stream, error));
+  IMK_TRY (device_of (s)->copy (
+      s->host, s->size, s->device, s->size, s->size, 1, stream, error));
+  IMK_TRY (device_of (s)->stream_synchronize (stream, error));
   s->on_host.valid = TRUE;
   s->on_host.written.pending = FALSE;
   s->on_device.written.pending = FALSE;
@@ -203,19 +185,17 @@ download (Storage *s, ImkError *error)
 static ImkStatus
 sync_host (Storage *s, gboolean read, gboolean write, ImkError *error)
 {
-  ImkStatus status = need_host (s, error);
-
-  if (status == IMK_OK && read && !s->on_host.valid)
-    status = download (s, error);
-  if (status == IMK_OK)
-    status = mark_synchronize (s, &s->on_host.written, error);
-  if (status == IMK_OK && write)
-    status = synchronize_readers (s, error);
-  if (status == IMK_OK && write) {
+  IMK_TRY (need_host (s, error));
+  if (read && !s->on_host.valid)
+    IMK_TRY (download (s, error));
+  IMK_TRY (mark_synchronize (s, &s->on_host.written, error));
+  if (write)
+    IMK_TRY (synchronize_readers (s, error));
+  if (write) {
     s->on_host.valid = TRUE;
     s->on_device.valid = FALSE;
   }
-  return status;
+  return IMK_OK;
 }
 
 /* Returns: whether sync_host () needs no call to the device, which may be lost
@@ -347,13 +327,10 @@ static ImkStatus
 copy_from_device (Storage *to, Storage *from, gsize offset, gsize size,
     gpointer stream, ImkError *error)
 {
-  ImkStatus status =
-      wait_for_view (from, &from->on_device, FALSE, stream, error);
-
-  if (status == IMK_OK)
-    status = device_of (from)->copy (to->device, size,
-        (guint8 *) from->device + offset, size, size, 1, stream, error);
-  return status == IMK_OK ? record_reader (from, stream, error) : status;
+  IMK_TRY (wait_for_view (from, &from->on_device, FALSE, stream, error));
+  IMK_TRY (device_of (from)->copy (to->device, size,
+      (guint8 *) from->device + offset, size, size, 1, stream, error));
+  return record_reader (from, stream, error);
 }
 
 static ImkStatus
@@ -376,16 +353,12 @@ static ImkStatus
 copy_bytes (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
-  ImkStatus status;
-
   if (!from->on_host.valid && from->on_device.valid)
     return copy_on_device (to, from, offset, size, error);
-  status = sync_host (from, TRUE, FALSE, error);
-  if (status == IMK_OK)
-    status = sync_host (to, FALSE, TRUE, error);
-  if (status == IMK_OK)
-    memcpy (to->host, (guint8 *) from->host + offset, size);
-  return status;
+  IMK_TRY (sync_host (from, TRUE, FALSE, error));
+  IMK_TRY (sync_host (to, FALSE, TRUE, error));
+  memcpy (to->host, (guint8 *) from->host + offset, size);
+  return IMK_OK;
 }
 
 /* Events belong to a device and its streams record them, but any stream can
@@ -396,25 +369,20 @@ send_to_peer (Storage *to, Storage *from, gsize offset, gsize size,
 {
   const ImkDevice *device = device_of (from);
   gpointer stream = gst_imaging_context_stream (from->context);
-  ImkStatus status = device->event_new (sent, error);
 
-  if (status == IMK_OK)
-    status = wait_for_view (to, &to->on_device, TRUE, stream, error);
-  if (status == IMK_OK)
-    status = copy_from_device (to, from, offset, size, stream, error);
-  if (status == IMK_OK)
-    status = device->event_record (*sent, stream, error);
-  return status;
+  IMK_TRY (device->event_new (sent, error));
+  IMK_TRY (wait_for_view (to, &to->on_device, TRUE, stream, error));
+  IMK_TRY (copy_from_device (to, from, offset, size, stream, error));
+  return device->event_record (*sent, stream, error);
 }
 
 static ImkStatus
 receive_from_peer (Storage *to, gpointer sent, ImkError *error)
 {
   gpointer stream = gst_imaging_context_stream (to->context);
-  ImkStatus status = gst_imaging_context_push (to->context, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_context_push (to->context, error));
   status = device_of (to)->event_wait (sent, stream, error);
   if (status == IMK_OK)
     status = mark_record (to, &to->on_device.written, stream, error);

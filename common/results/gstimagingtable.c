@@ -105,7 +105,6 @@ open_target (GstImagingTable *self, Target *target, GstBuffer *buffer,
     guint width, guint height, ImkType type, ImkImage *image, ImkError *error)
 {
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
-  ImkStatus status = IMK_OK;
 
   *image = (ImkImage){
       .width = width,
@@ -115,18 +114,17 @@ open_target (GstImagingTable *self, Target *target, GstBuffer *buffer,
       .stride = width * imk_type_size (type),
   };
   if (self->allocator) {
-    status = gst_imaging_memory_acquire (memory, self->stream, GST_MAP_WRITE,
-        TRUE, NULL, &image->data, &image->location, error);
+    IMK_TRY (gst_imaging_memory_acquire (memory, self->stream, GST_MAP_WRITE,
+        TRUE, NULL, &image->data, &image->location, error));
   } else if (gst_memory_map (memory, &target->map, GST_MAP_WRITE)) {
     image->data = target->map.data;
     image->location = IMK_LOCATION_HOST;
   } else {
-    status = imk_error_set (
+    return imk_error_set (
         error, IMK_ERROR_MEMORY, "The memory for results cannot be written.");
   }
-  if (status == IMK_OK)
-    target->memory = memory;
-  return status;
+  target->memory = memory;
+  return IMK_OK;
 }
 
 static void

@@ -213,10 +213,9 @@ apply_in_context (GstImagingSettings *self, gpointer candidate, ImkError *error)
 {
   GstImagingContext *context =
       self->engine ? gst_imaging_engine_kernel_context (self->engine) : NULL;
-  ImkStatus status = gst_imaging_context_push (context, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_context_push (context, error));
   status = apply (self, candidate, error);
   gst_imaging_context_pop (context);
   return status;

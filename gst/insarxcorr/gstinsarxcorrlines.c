@@ -95,9 +95,7 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
   ImkImage images[2];
 
   describe_row (self, result);
-  status = gst_imaging_table_begin (self->table, stream, TRUE, images, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_table_begin (self->table, stream, TRUE, images, error));
   status = enter_context (self, error);
   if (status == IMK_OK) {
     status = imk_insarxcorr_process (self->kernel, &images[0], stream, error);

@@ -90,12 +90,10 @@ gst_normal_integrate_open (GstElement *element, ImkBackend backend,
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
   ImkNormalintegrateConfig config = get_config (self);
-  ImkStatus status = gst_normal_integrate_check_settings (
-      gst_imaging_settings_now (self->base.settings), error);
 
-  return status == IMK_OK
-             ? imk_normalintegrate_new (backend, &config, &self->kernel, error)
-             : status;
+  IMK_TRY (gst_normal_integrate_check_settings (
+      gst_imaging_settings_now (self->base.settings), error));
+  return imk_normalintegrate_new (backend, &config, &self->kernel, error);
 }
 
 ImkStatus
@@ -205,14 +203,10 @@ map_output (GstNormalIntegrate *self, GstBuffer *buffer,
     const GstVideoInfo *info, ImkType type, GstImagingReach reach,
     GstImagingFrame *frame, ImkImage *image, ImkError *error)
 {
-  ImkStatus status;
-
   if (!buffer)
     return IMK_OK;
-  status = gst_imaging_engine_map (
-      self->base.engine, buffer, info, GST_MAP_WRITE, reach, frame, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_engine_map (
+      self->base.engine, buffer, info, GST_MAP_WRITE, reach, frame, error));
   *image = frame->planes[0];
   image->type = type;
   image->width = self->picture.width;
@@ -226,11 +220,10 @@ process_mapped (GstNormalIntegrate *self, const ImkImage *in,
 {
   ImkNormalintegrateOutputs out = {0};
   GstImagingFrame grey, heights;
-  ImkStatus status = map_output (self, w->grey, &w->grey_info, IMK_TYPE_U16,
-      reach, &grey, &out.grey, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (map_output (self, w->grey, &w->grey_info, IMK_TYPE_U16, reach, &grey,
+      &out.grey, error));
   status = map_output (self, w->heights, &w->heights_info, IMK_TYPE_F32, reach,
       &heights, &out.height, error);
   if (status == IMK_OK) {

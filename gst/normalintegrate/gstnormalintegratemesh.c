@@ -309,11 +309,10 @@ make_mapped (GstNormalIntegrateWork *w, GstBuffer *normals, ImkMesh *mesh,
 {
   const GstImagingPicture *p = &w->element->picture;
   GstImagingFrame heights, frame;
-  ImkStatus status = gst_imaging_frame_map (w->heights, &w->heights_info,
-      GST_MAP_READ, GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &heights, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_frame_map (w->heights, &w->heights_info, GST_MAP_READ,
+      GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &heights, error));
   mesh->height = heights.planes[0];
   mesh->height.type = IMK_TYPE_F32;
   mesh->height.width = p->width;

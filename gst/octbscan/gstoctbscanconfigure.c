@@ -218,17 +218,15 @@ prepare_settings (GstOctBscan *self, const GstOctBscanPlan *plan, guint *groups,
     ImkError *error)
 {
   GstClockTime began = gst_util_get_timestamp ();
-  ImkStatus status;
 
   if (!needs_kernel (self, *groups, plan))
     return IMK_OK;
   *groups |= PLAN;
   gst_oct_bscan_forget_next_kernel (self);
-  status = gst_oct_bscan_prepare_kernel (self, plan, error);
-  if (status == IMK_OK)
-    gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->base.engine),
-        gst_util_get_timestamp () - began);
-  return status;
+  IMK_TRY (gst_oct_bscan_prepare_kernel (self, plan, error));
+  gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->base.engine),
+      gst_util_get_timestamp () - began);
+  return IMK_OK;
 }
 
 /* Outputs the mean so far first: it has the earlier settings. */

@@ -7,10 +7,9 @@ static ImkStatus
 run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     GstOctBscanWork *w, ImkError *error)
 {
-  ImkStatus status =
-      imk_octbscan_update (self->open.kernel, &w->snapshot->config, error);
-
-  for (guint k = 0; k < w->n && status == IMK_OK; k++) {
+  IMK_TRY (
+      imk_octbscan_update (self->open.kernel, &w->snapshot->config, error));
+  for (guint k = 0; k < w->n; k++) {
     ImkImage images[N_OUTPUTS], in, track;
     ImkOctbscanJob job;
 
@@ -27,9 +26,9 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images,
         &w->reports[k], IMK_LOCATION_HOST, &track);
-    status = imk_octbscan_process (self->open.kernel, &job, 1, NULL, error);
+    IMK_TRY (imk_octbscan_process (self->open.kernel, &job, 1, NULL, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus

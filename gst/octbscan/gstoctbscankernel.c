@@ -192,13 +192,11 @@ open_new (const GstOctBscanPlan *plan, ImkBackend backend,
   GstOctBscanOpen own = {.backend = backend,
       .config = imk_octbscan_without_pointers (&plan->config)};
   ImkOctbscanConfig c = plan->config;
-  ImkStatus status;
 
   c.max_jobs = own.config.max_jobs = jobs_at_once (backend, &c);
-  status = imk_octbscan_new (backend, &c, &own.kernel, error);
-  if (status == IMK_OK)
-    *made = own;
-  return status;
+  IMK_TRY (imk_octbscan_new (backend, &c, &own.kernel, error));
+  *made = own;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -206,16 +204,13 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
     ImkOctbscan **kernel, ImkError *error)
 {
   GstOctBscanOpen made;
-  ImkStatus status = IMK_OK;
 
   if (self->in_use.next.kernel && self->in_use.next.backend == backend) {
     made = self->in_use.next;
     self->in_use.next.kernel = NULL;
   } else {
-    status = open_new (self->in_use.plan, backend, &made, error);
+    IMK_TRY (open_new (self->in_use.plan, backend, &made, error));
   }
-  if (status != IMK_OK)
-    return status;
   self->open.backend = backend;
   self->open.config = made.config;
   *kernel = made.kernel;

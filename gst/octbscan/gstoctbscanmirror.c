@@ -191,11 +191,9 @@ scale_camera (Report *r, ImkOctbscanMirrors *found,
   g_autofree gchar *name = g_strdup_printf ("camera-%u-scale", camera);
   g_autofree gchar *doubt = NULL;
   gdouble factor = 1;
-  ImkStatus status = gst_oct_bscan_scale_by_travel (
-      found, fringes, camera, travel_um, &factor, &doubt, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_oct_bscan_scale_by_travel (
+      found, fringes, camera, travel_um, &factor, &doubt, error));
   gst_structure_set (r->message, name, G_TYPE_DOUBLE, factor, NULL);
   if (doubt && !r->doubt)
     r->doubt = g_steal_pointer (&doubt);
@@ -207,22 +205,20 @@ solve (GstOctBscan *self, gdouble travel_um, Report *r, ImkError *error)
 {
   const ImkOctbscanConfig *c = &self->in_use.plan->config;
   const GPtrArray *positions = self->mirrors->positions;
-  ImkStatus status = IMK_OK;
 
-  for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
+  for (guint i = 0; i < c->n_cameras; i++) {
     ImkOctbscanFringe fringes[IMK_OCTBSCAN_MAX_MIRRORS];
     ImkOctbscanMirrors found;
 
     for (guint k = 0; k < positions->len; k++)
       fringes[k] = ((const Position *) positions->pdata[k])->fringes[i];
-    status = imk_octbscan_solve_mirrors (c, i, fringes, positions->len,
-        self->in_use.now->mirror_fit, &found, error);
-    if (status == IMK_OK && travel_um != 0)
-      status = scale_camera (r, &found, fringes, i, travel_um, error);
-    if (status == IMK_OK)
-      report_camera (r, &found, i);
+    IMK_TRY (imk_octbscan_solve_mirrors (c, i, fringes, positions->len,
+        self->in_use.now->mirror_fit, &found, error));
+    if (travel_um != 0)
+      IMK_TRY (scale_camera (r, &found, fringes, i, travel_um, error));
+    report_camera (r, &found, i);
   }
-  return status;
+  return IMK_OK;
 }
 
 /* @why: (nullable): it is refused */

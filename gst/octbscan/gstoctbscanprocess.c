@@ -172,10 +172,8 @@ prepare_for_device (
   ImkError ignored;
 
   *flow = GST_FLOW_OK;
-  if (status == IMK_OK)
-    status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
+  IMK_TRY (gst_imaging_context_push (context, error));
   follow_readers (self);
   *flow = gst_oct_bscan_prepare_outputs (self, w);
   source = w->in ? gst_imaging_engine_reachable (self->base.engine, w->in,

@@ -115,12 +115,11 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
     GstImagingReach reach, ImkError *error)
 {
   GstImagingFrame frame;
-  ImkStatus status = gst_imaging_engine_map_on (self->base.engine, buffer,
-      gst_imaging_engine_info (self->base.engine), GST_MAP_READ, reach,
-      next_stream (self), &frame, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_engine_map_on (self->base.engine, buffer,
+      gst_imaging_engine_info (self->base.engine), GST_MAP_READ, reach,
+      next_stream (self), &frame, error));
   gst_imaging_engine_note_memory (self->base.engine, frame.memory_name);
   status = check_may_stay (self, &frame, error);
   if (status == IMK_OK)
@@ -162,10 +161,9 @@ gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
   GstImagingReach reach =
       on_cuda ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
   GstBuffer *input;
-  ImkStatus status = gst_photo_stereo_enter_device (self, error);
+  ImkStatus status = IMK_OK;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_photo_stereo_enter_device (self, error));
   input =
       gst_imaging_engine_reachable (self->base.engine, buffer, reach, error);
   if (input)

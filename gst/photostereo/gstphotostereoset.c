@@ -9,13 +9,12 @@ gst_photo_stereo_add_picture (
     GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
 {
   GstPhotoStereoIndex index = {0, 0};
-  ImkStatus status = gst_photo_stereo_get_index (self, buffer, &index, error);
 
-  if (status == IMK_OK)
-    status = gst_photo_stereo_add_at (self, buffer, index, error);
-  if (status == IMK_OK && gst_photo_stereo_is_sliding (self))
+  IMK_TRY (gst_photo_stereo_get_index (self, buffer, &index, error));
+  IMK_TRY (gst_photo_stereo_add_at (self, buffer, index, error));
+  if (gst_photo_stereo_is_sliding (self))
     gst_photo_stereo_window_take (self, buffer, index);
-  return status;
+  return IMK_OK;
 }
 
 /* After a change of index-source or lights while playing, pictures may not tell

@@ -348,10 +348,8 @@ take_parameters (GstShCentroid *self, ImkError *error)
   config.saturation = gst_sh_centroid_settings_saturation (s, self->open.type);
   if (self->open.provisional)
     return status; /* the kernel of the grid that is sought takes them */
-  if (status == IMK_OK)
-    status = gst_sh_centroid_kernel_update (&self->open, &config, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
+  IMK_TRY (gst_sh_centroid_kernel_update (&self->open, &config, error));
   gst_structure_set (
       self->open.more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
   self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
@@ -479,15 +477,12 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
   gboolean light = gst_sh_centroid_watch_wants_light (w, s, self->light_is_new);
   g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status;
 
   self->light_is_new = FALSE;
   if (!depth && !light)
     return IMK_OK;
-  status = gst_imaging_filter_peek (
-      GST_IMAGING_FILTER (self), in, &host, &copy, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_filter_peek (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error));
   if (depth) {
     gst_sh_centroid_watch_depth (w, &host);
     tell (self, gst_sh_centroid_watch_tell_depth (w, FALSE));
@@ -518,15 +513,13 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
   ImkShcentroidConfig config;
   g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status;
+  ImkStatus status = IMK_OK;
 
   if (!gst_sh_centroid_settings_choose (s) || self->light.n_lit > 0 ||
       self->open.provisional || !gst_sh_centroid_watch_looks (&self->watch))
     return IMK_OK;
-  status = gst_imaging_filter_peek (
-      GST_IMAGING_FILTER (self), in, &host, &copy, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_filter_peek (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error));
   config = config_of_light (self);
   if (!gst_sh_centroid_watch_stays_dark (&self->watch, &config, &host)) {
     status = imk_shcentroid_look (&config, &host, &self->light, error);

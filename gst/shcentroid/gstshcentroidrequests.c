@@ -174,11 +174,9 @@ capture_samples (GstShCentroid *self, const ImkImage *in, ImkError *error)
                            : self->open.tables.dark;
   g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status = gst_imaging_filter_download (
-      GST_IMAGING_FILTER (self), in, &host, &copy, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_filter_download (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error));
   gst_sh_centroid_capture_add_frame (
       &self->capture, &host, self->open.tables.lut, dark);
   return IMK_OK;
@@ -190,11 +188,10 @@ capture_centroids (
 {
   const gdouble *values = NULL;
   ImkImage numbers[2];
-  ImkStatus status = gst_imaging_table_begin (
-      self->open.reference_table, stream, TRUE, numbers, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_table_begin (
+      self->open.reference_table, stream, TRUE, numbers, error));
   status = imk_shcentroid_process (
       self->open.reference_kernel, in, &numbers[0], stream, error);
   if (status == IMK_OK)
@@ -296,17 +293,16 @@ gst_sh_centroid_capture_frame (
     GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error)
 {
   gboolean is_reference = self->capture.kind == GST_SH_CENTROID_REFERENCE;
-  ImkStatus status;
 
   /* while settings do not fit, there is no kernel for references */
   if (self->capture.n_wanted == 0 ||
       (is_reference && !self->open.reference_kernel))
     return IMK_OK;
-  status = is_reference ? capture_centroids (self, in, stream, error)
-                        : capture_samples (self, in, error);
-  if (status == IMK_OK && gst_sh_centroid_capture_is_complete (&self->capture))
+  IMK_TRY (is_reference ? capture_centroids (self, in, stream, error)
+                        : capture_samples (self, in, error));
+  if (gst_sh_centroid_capture_is_complete (&self->capture))
     finish_capture (self);
-  return status;
+  return IMK_OK;
 }
 
 void
@@ -387,11 +383,9 @@ ImkStatus
 gst_sh_centroid_take_requests (
     GstShCentroid *self, const ImkImage *in, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (take_request (self))
-    status = gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
-  return status == IMK_OK ? find_grid (self, in, error) : status;
+    IMK_TRY (gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error));
+  return find_grid (self, in, error);
 }
 
 static const GstImagingAction actions[] = {

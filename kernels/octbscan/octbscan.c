@@ -195,16 +195,15 @@ static ImkStatus
 tune (ImkOctbscan *self, const double *live, ImkError *error)
 {
   size_t size = 2 * self->config.n_cameras * sizeof (*live);
-  ImkStatus status;
 
   if (!self->is_live || !live || memcmp (live, self->live, size) == 0)
     return IMK_OK;
   if (self->chain)
     imk_octbscan_chain_tune (self->chain, live);
-  status = self->backend->tune (self->state, self->chain, live, error);
-  if (status == IMK_OK) /* after a failure the next call must set them again */
-    memcpy (self->live, live, size);
-  return status;
+  IMK_TRY (self->backend->tune (self->state, self->chain, live, error));
+  /* after a failure the next call must set them again */
+  memcpy (self->live, live, size);
+  return IMK_OK;
 }
 
 ImkStatus
@@ -214,16 +213,12 @@ imk_octbscan_update (
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
       imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_range (config, error) : IMK_ERROR_CONFIG;
 
-  if (status == IMK_OK)
-    status = imk_octbscan_check_live (
-        config->live_dispersion, self->config.n_cameras, error);
-  if (status == IMK_OK)
-    status = tune (self, config->live_dispersion, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (
+      config ? imk_octbscan_check_range (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (imk_octbscan_check_live (
+      config->live_dispersion, self->config.n_cameras, error));
+  IMK_TRY (tune (self, config->live_dispersion, error));
   self->has_bscan &= self->config.history == config->history + self->n_resets;
   imk_octbscan_take_live (&self->config, config);
   self->config.history += self->n_resets;
@@ -318,13 +313,10 @@ ImkStatus
 imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error)
 {
-  ImkStatus status = imk_limits_check_one (
-      "The number of B-scans", n_jobs, 1, self->config.max_jobs, error);
-
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
-    status = check_job (self, &jobs[i], error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check_one (
+      "The number of B-scans", n_jobs, 1, self->config.max_jobs, error));
+  for (uint32_t i = 0; i < n_jobs; i++)
+    IMK_TRY (check_job (self, &jobs[i], error));
   for (uint32_t i = 0; i < n_jobs; i++)
     self->has_bscan |= jobs[i].in != NULL;
   return self->backend->process (self->state, jobs, n_jobs, stream, error);

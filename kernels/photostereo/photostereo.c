@@ -157,13 +157,11 @@ imk_photostereo_update (
       config ? imk_photostereo_check_params (config, error) : IMK_ERROR_CONFIG;
   ImkPhotostereoParams params;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
   params = imk_photostereo_params_of (config, self->plan.n_lights);
-  status = self->backend->update (self->state, &params, error);
-  if (status == IMK_OK)
-    self->params = params;
-  return status;
+  IMK_TRY (self->backend->update (self->state, &params, error));
+  self->params = params;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -178,11 +176,9 @@ imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
     uint32_t light, uint32_t band, void *stream, ImkError *error)
 {
   const ImkPhotostereoPlan *p = &self->plan;
-  ImkStatus status = imk_image_check (frame, "input", p->type, p->channels,
-      p->width, p->height, self->on_device, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (frame, "input", p->type, p->channels, p->width,
+      p->height, self->on_device, error));
   if (light >= p->n_lights)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "A picture cannot be of light %u, counted from 0: there are %u lights.",
@@ -196,9 +192,7 @@ imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
         p->bands > 1 ? "The set has a second picture of light %u in band %u."
                      : "The set has a second picture of light %u.",
         light, band);
-  status = self->backend->add (self->state, frame, light, band, stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (self->backend->add (self->state, frame, light, band, stream, error));
   if (self->probes && !self->on_device)
     imk_photostereo_probes_add (
         self->probes, p, &self->lamps[light], frame, light, band);
@@ -269,19 +263,12 @@ static ImkStatus
 check_outputs (
     const ImkPhotostereo *self, const ImkPhotostereoOutputs *o, ImkError *error)
 {
-  ImkStatus status = check_output (self, &o->normal, "normal", 3, 3, 4, error);
-
-  if (status == IMK_OK)
-    status = check_colours (self, &o->albedo, "albedo", error);
-  if (status == IMK_OK)
-    status = check_colours (self, &o->ambient, "ambient", error);
-  if (status == IMK_OK)
-    status = check_output (self, &o->quality, "quality", 4, 0, 4, error);
-  if (status == IMK_OK)
-    status = check_output (self, &o->confidence, "confidence", 1, 1, 1, error);
-  if (status == IMK_OK)
-    status = check_output (self, &o->mask, "mask", 1, 1, 1, error);
-  return status;
+  IMK_TRY (check_output (self, &o->normal, "normal", 3, 3, 4, error));
+  IMK_TRY (check_colours (self, &o->albedo, "albedo", error));
+  IMK_TRY (check_colours (self, &o->ambient, "ambient", error));
+  IMK_TRY (check_output (self, &o->quality, "quality", 4, 0, 4, error));
+  IMK_TRY (check_output (self, &o->confidence, "confidence", 1, 1, 1, error));
+  return check_output (self, &o->mask, "mask", 1, 1, 1, error);
 }
 
 static ImkPhotostereoSummary
@@ -334,15 +321,11 @@ imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
 {
   bool compare = self->plan.track_change && self->has_solved;
   ImkPhotostereoSet set = {.lights = self->lights, .bands = self->bands};
-  ImkStatus status = check_outputs (self, outputs, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_outputs (self, outputs, error));
   set.n_lights = list_lights (self, self->lights);
-  status = self->backend->solve (self->state, &set, compare, outputs,
-      summary ? self->rows : NULL, stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (self->backend->solve (self->state, &set, compare, outputs,
+      summary ? self->rows : NULL, stream, error));
   self->has_solved = true;
   if (summary)
     *summary = sum_up (self, compare,
@@ -355,16 +338,16 @@ imk_photostereo_probe (ImkPhotostereo *self, const ImkImage *frame,
     uint32_t light, uint32_t band, ImkError *error)
 {
   const ImkPhotostereoPlan *p = &self->plan;
-  ImkStatus status = imk_image_check (
-      frame, "input", p->type, p->channels, p->width, p->height, false, error);
 
-  if (status == IMK_OK && (light >= p->n_lights || band >= p->bands))
-    status = imk_error_set (error, IMK_ERROR_IMAGE,
+  IMK_TRY (imk_image_check (
+      frame, "input", p->type, p->channels, p->width, p->height, false, error));
+  if (light >= p->n_lights || band >= p->bands)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
         "There is no light %u with a band %u; both count from 0.", light, band);
-  if (status == IMK_OK && self->probes && self->on_device)
+  if (self->probes && self->on_device)
     imk_photostereo_probes_add (
         self->probes, p, &self->lamps[light], frame, light, band);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus

@@ -134,11 +134,10 @@ imk_relight_update (
 {
   ImkRelightConfig own;
   const ImkRelightConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
-  if (status == IMK_OK)
-    self->params = params_of (config);
-  return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  self->params = params_of (config);
+  return IMK_OK;
 }
 
 /* @least: channels */
@@ -172,24 +171,18 @@ imk_relight_process (ImkRelight *self, const ImkRelightSource *normals,
     const ImkRelightSource *albedo, ImkImage *out, void *stream,
     ImkError *error)
 {
-  ImkStatus status = check_source (self, normals, "normals", 3, error);
-
-  if (status == IMK_OK && albedo->image.data)
-    status = check_source (self, albedo, "albedo", 1, error);
-  if (status == IMK_OK)
-    status = imk_image_check (out, "output", IMK_TYPE_U8, 3, self->width,
-        self->height, self->on_device, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_source (self, normals, "normals", 3, error));
+  if (albedo->image.data)
+    IMK_TRY (check_source (self, albedo, "albedo", 1, error));
+  IMK_TRY (imk_image_check (out, "output", IMK_TYPE_U8, 3, self->width,
+      self->height, self->on_device, error));
   memcpy (
       self->params.normal_colours, normals->colours, sizeof (normals->colours));
   memcpy (
       self->params.albedo_colours, albedo->colours, sizeof (albedo->colours));
-  status = self->backend->update (self->state, &self->params, error);
-  return status == IMK_OK ? self->backend->process (self->state,
-                                (ImkImage[]){normals->image, albedo->image},
-                                out, stream, error)
-                          : status;
+  IMK_TRY (self->backend->update (self->state, &self->params, error));
+  return self->backend->process (self->state,
+      (ImkImage[]){normals->image, albedo->image}, out, stream, error);
 }
 
 void

@@ -384,11 +384,9 @@ imk_slcresample_push (
 {
   const ImkSlcresampleConfig *c = &self->band.config;
   uint32_t room = imk_slcresample_room (self), wanted = first_wanted (self);
-  ImkStatus status = imk_image_check (lines, "input", c->type, 1, c->width,
-      lines ? lines->height : 0, false, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (lines, "input", c->type, 1, c->width,
+      lines ? lines->height : 0, false, error));
   if (lines->height > room)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "%u lines come, and there is room for %u.", lines->height, room);
@@ -480,21 +478,17 @@ imk_slcresample_process (ImkSlcresample *self, ImkImage *out, ImkError *error)
 {
   const ImkSlcresampleConfig *c = &self->band.config;
   uint32_t n = out ? out->height : 0;
-  ImkStatus status = imk_image_check (
-      out, "output", c->type, 1, c->out_width, n, false, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      out, "output", c->type, 1, c->out_width, n, false, error));
   if (imk_slcresample_ready (self, n) < n)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "%u lines from line %u on are not ready.", n, self->line);
   if (!self->band.weights[IMK_SLCRESAMPLE_AZIMUTH].re) {
     const Turns turns = add_turns (self);
 
-    status = make_azimuth_weights (self, centre_of (&turns), error);
+    IMK_TRY (make_azimuth_weights (self, centre_of (&turns), error));
   }
-  if (status != IMK_OK)
-    return status;
   imk_slcresample_cpu_process (&self->band, self->line, out);
   self->line += n;
   return IMK_OK;

@@ -327,11 +327,10 @@ imk_spherelights_add (
   size_t n_points = self->n_points;
   Highlight *highlights;
   float brightest;
-  ImkStatus status = imk_image_check (
-      in, "input", c->type, c->channels, c->width, c->height, false, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      in, "input", c->type, c->channels, c->width, c->height, false, error));
   highlights = make_room (self->highlights, self->n_added,
       &self->highlights_room, sizeof (*highlights));
   if (!highlights)
@@ -593,18 +592,15 @@ imk_spherelights_finish (ImkSpherelights *self, ImkSpherelight *lights,
 {
   ImkSphere s = self->config.sphere;
   float median = median_brightness (self);
-  ImkStatus status = IMK_OK;
 
   if (self->n_added == 0)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "There is no picture of the sphere to take lights from.");
   if (self->largest)
-    status = find_sphere (self, &s, error);
-  for (uint32_t i = 0; i < self->n_added && status == IMK_OK; i++)
-    status = solve_light (self, i, &s, median, &lights[i], error);
-  if (status == IMK_OK)
-    status = check_moves (self, lights, error);
-  if (status == IMK_OK)
-    *sphere = s;
-  return status;
+    IMK_TRY (find_sphere (self, &s, error));
+  for (uint32_t i = 0; i < self->n_added; i++)
+    IMK_TRY (solve_light (self, i, &s, median, &lights[i], error));
+  IMK_TRY (check_moves (self, lights, error));
+  *sphere = s;
+  return IMK_OK;
 }

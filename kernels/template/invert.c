@@ -97,21 +97,18 @@ imk_invert_update (
   ImkInvertConfig own;
   const ImkInvertConfig *config = read_config (given, &own, error);
   const ImkInvertConfig *old = &self->config;
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
-  if (status == IMK_OK &&
-      (config->width != old->width || config->height != old->height ||
-          config->type != old->type || config->channels != old->channels))
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  if (config->width != old->width || config->height != old->height ||
+      config->type != old->type || config->channels != old->channels)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "The format cannot change from %u x %u %s to %u x %u %s between two "
         "frames; make a new object.",
         old->width, old->height, imk_type_name (old->type), config->width,
         config->height, imk_type_name (config->type));
-  if (status == IMK_OK)
-    status = self->backend->update (self->state, config, error);
-  if (status == IMK_OK)
-    self->config = *config;
-  return status;
+  IMK_TRY (self->backend->update (self->state, config, error));
+  self->config = *config;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -119,15 +116,12 @@ imk_invert_process (ImkInvert *self, const ImkImage *in, ImkImage *out,
     void *stream, ImkError *error)
 {
   const ImkInvertConfig *c = &self->config;
-  ImkStatus status = imk_image_check (in, "input", c->type, c->channels,
-      c->width, c->height, self->on_device, error);
 
-  if (status == IMK_OK)
-    status = imk_image_check (out, "output", c->type, c->channels, c->width,
-        c->height, self->on_device, error);
-  return status == IMK_OK
-             ? self->backend->process (self->state, in, out, stream, error)
-             : status;
+  IMK_TRY (imk_image_check (in, "input", c->type, c->channels, c->width,
+      c->height, self->on_device, error));
+  IMK_TRY (imk_image_check (out, "output", c->type, c->channels, c->width,
+      c->height, self->on_device, error));
+  return self->backend->process (self->state, in, out, stream, error);
 }
 
 void

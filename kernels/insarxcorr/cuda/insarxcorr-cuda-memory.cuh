@@ -237,17 +237,12 @@ allocate (Cuda *s, ImkError *error)
 {
   Cutter c = {nullptr, 0};
   Tables t;
-  ImkStatus status;
 
   cut_tables (s, &c, &t);
-  status = choose_batch (s, c.used, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (choose_batch (s, c.used, error));
   cut_bands (s, &c);
   cut_work (s, &c, s->max_batch);
-  status = IMK_CUDA (error, cudaMalloc (&s->memory, c.used));
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUDA (error, cudaMalloc (&s->memory, c.used)));
   c = {(uint8_t *) s->memory, 0};
   cut_tables (s, &c, &t);
   cut_bands (s, &c);
@@ -262,13 +257,10 @@ static ImkStatus
 get_most_shared (int *most, ImkError *error)
 {
   int device = 0;
-  ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
 
-  return status == IMK_OK
-             ? IMK_CUDA (
-                   error, cudaDeviceGetAttribute (most,
-                              cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
-             : status;
+  IMK_TRY (IMK_CUDA (error, cudaGetDevice (&device)));
+  return IMK_CUDA (error, cudaDeviceGetAttribute (most,
+                              cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
 }
 
 /* A line has to fit the shared memory of a block. */

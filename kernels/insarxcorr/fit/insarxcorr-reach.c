@@ -195,14 +195,12 @@ measure_curves (const ImkInsarxcorrPoint *residuals, size_t n,
     ImkError *error)
 {
   ImkInsarxcorrFit rest;
-  ImkStatus status =
-      imk_insarxcorr_fit (residuals, n, CURVE_TERMS, CURVE_TERMS, &rest, error);
 
-  if (status == IMK_OK) {
-    reach->range = measure_curve (residuals, n, &rest, false, area, scratch);
-    reach->azimuth = measure_curve (residuals, n, &rest, true, area, scratch);
-  }
-  return status;
+  IMK_TRY (imk_insarxcorr_fit (
+      residuals, n, CURVE_TERMS, CURVE_TERMS, &rest, error));
+  reach->range = measure_curve (residuals, n, &rest, false, area, scratch);
+  reach->azimuth = measure_curve (residuals, n, &rest, true, area, scratch);
+  return IMK_OK;
 }
 
 ImkStatus

@@ -92,19 +92,18 @@ cpu_integrate (void *state, const ImkNormalintegrateParams *params,
     ImkError *error)
 {
   Run run = {.cpu = state, .params = params, .in = in};
-  ImkStatus status = IMK_OK;
 
   if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA)
     imk_normalintegrate_frankot_chellappa (&run, summary);
   else if (params->method == IMK_NORMALINTEGRATE_BILATERAL)
-    status = imk_normalintegrate_bilateral (&run, summary, error);
+    IMK_TRY (imk_normalintegrate_bilateral (&run, summary, error));
   else
     imk_normalintegrate_poisson (&run, summary);
-  if (status == IMK_OK && run.failed)
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
+  if (run.failed)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to transform %u x %u samples.", run.cpu->plan.width,
         run.cpu->plan.height);
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -164,15 +163,11 @@ static ImkStatus
 make_plans (Cpu *cpu, ImkError *error)
 {
   const ImkNormalintegratePlan *p = &cpu->plan;
-  ImkStatus status = plan_row (p, IMK_FFT_R2C, &cpu->row_forward, error);
 
-  if (status == IMK_OK)
-    status = plan_row (p, IMK_FFT_C2R, &cpu->row_backward, error);
-  if (status == IMK_OK)
-    status = plan_columns (cpu, IMK_FFT_FORWARD, &cpu->column_forward, error);
-  if (status == IMK_OK)
-    status = plan_columns (cpu, IMK_FFT_BACKWARD, &cpu->column_backward, error);
-  return status;
+  IMK_TRY (plan_row (p, IMK_FFT_R2C, &cpu->row_forward, error));
+  IMK_TRY (plan_row (p, IMK_FFT_C2R, &cpu->row_backward, error));
+  IMK_TRY (plan_columns (cpu, IMK_FFT_FORWARD, &cpu->column_forward, error));
+  return plan_columns (cpu, IMK_FFT_BACKWARD, &cpu->column_backward, error);
 }
 
 static size_t

@@ -34,15 +34,11 @@ gather_all (const Arguments &a, uint32_t *there, const uint32_t *at, uint32_t n,
   float *found = (float *) (there + n);
   cudaLaunchConfig_t some =
       grid (dim3 (imk_div_up (n, THREADS)), dim3 (THREADS), on);
-  ImkStatus status =
-      IMK_CUDA (error, cudaMemcpyAsync (there, at, n * sizeof (*at),
-                           cudaMemcpyHostToDevice, on));
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, some, gather_heights, a, there, n, found);
-  if (status == IMK_OK)
-    status = imk_cuda_read (z, found, n * sizeof (*z), on, error);
-  return status;
+  IMK_TRY (IMK_CUDA (error, cudaMemcpyAsync (there, at, n * sizeof (*at),
+                                cudaMemcpyHostToDevice, on)));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, some, gather_heights, a, there, n, found));
+  return imk_cuda_read (z, found, n * sizeof (*z), on, error);
 }
 
 static ImkStatus
@@ -68,12 +64,9 @@ cuda_store (void *state, const ImkNormalintegrateScale *scale,
   Cuda *s = (Cuda *) state;
   const cudaStream_t on = (cudaStream_t) stream;
   cudaLaunchConfig_t all = pixels (on);
-  ImkStatus status =
-      IMK_CUDA_LAUNCH (error, all, store, s->arguments, *scale, *outputs);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (on));
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, store, s->arguments, *scale, *outputs));
+  return IMK_CUDA (error, cudaStreamSynchronize (on));
 }
 
 static ImkStatus

@@ -43,12 +43,10 @@ precondition_and_dot (
     Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = a.level.z ? cycle (*s->weighted, stream, error)
-                               : solve_whole (s->fft, a, stream, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, dot, a);
-  return status;
+  IMK_TRY (a.level.z ? cycle (*s->weighted, stream, error)
+                     : solve_whole (s->fft, a, stream, error));
+  return IMK_CUDA_LAUNCH (error, all, dot, a);
 }
 
 /* The same before the first iteration. Waits. */
@@ -56,13 +54,10 @@ static ImkStatus
 start (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t one = grid (dim3 (1), dim3 (THREADS), stream);
-  ImkStatus status = precondition_and_dot (s, a, stream, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, start_progress, a);
-  if (status == IMK_OK)
-    status = look (s, stream, error);
-  return status;
+  IMK_TRY (precondition_and_dot (s, a, stream, error));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, one, start_progress, a));
+  return look (s, stream, error);
 }
 
 static ImkStatus
@@ -70,19 +65,13 @@ iterate (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t one = grid (dim3 (1), dim3 (THREADS), stream);
   cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, turn, a);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, apply, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, choose_step, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, step, a);
-  if (status == IMK_OK)
-    status = precondition_and_dot (s, a, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, judge_progress, a);
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, turn, a));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, apply, a));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, one, choose_step, a));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, step, a));
+  IMK_TRY (precondition_and_dot (s, a, stream, error));
+  return IMK_CUDA_LAUNCH (error, one, judge_progress, a);
 }
 
 /* Iterates until it is done. @look_every: iterations */
@@ -90,15 +79,12 @@ static ImkStatus
 descend (Cuda *s, const Arguments &a, int look_every, cudaStream_t stream,
     ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  while (status == IMK_OK && !s->host_progress->done) {
-    for (int i = 0; i < look_every && status == IMK_OK; i++)
-      status = iterate (s, a, stream, error);
-    if (status == IMK_OK)
-      status = look (s, stream, error);
+  while (!s->host_progress->done) {
+    for (int i = 0; i < look_every; i++)
+      IMK_TRY (iterate (s, a, stream, error));
+    IMK_TRY (look (s, stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -165,9 +151,8 @@ static ImkStatus
 measure_energy (Cuda *s, const Arguments &a, double *energy,
     cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = weigh (*s->weighted, a, stream, error);
-
-  return status == IMK_OK ? read_sum (s, energy, stream, error) : status;
+  IMK_TRY (weigh (*s->weighted, a, stream, error));
+  return read_sum (s, energy, stream, error);
 }
 
 static ImkStatus

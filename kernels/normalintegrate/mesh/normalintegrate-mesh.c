@@ -304,7 +304,6 @@ static ImkStatus
 check (const ImkMesh *from, ImkMeshFormat format, ImkError *error)
 {
   const ImkNormalintegrateConfig *c = from->config;
-  ImkStatus status;
 
   if (format != IMK_MESH_PLY && format != IMK_MESH_OBJ &&
       format != IMK_MESH_GLB)
@@ -317,15 +316,14 @@ check (const ImkMesh *from, ImkMeshFormat format, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The pixel-aspect-ratio is %g; it can be 1/1000 to 1000/1.",
         c->pixel_aspect);
-  status = imk_image_check (&from->height, "height", IMK_TYPE_F32, 1, c->width,
-      c->height, false, error);
-  if (status == IMK_OK)
-    status = imk_image_check (&from->normal, "normal", c->type, c->channels,
-        c->width, c->height, false, error);
-  if (status == IMK_OK && from->colour.data)
-    status = imk_image_check (&from->colour, "colour", IMK_TYPE_U8, 3, c->width,
-        c->height, false, error);
-  return status;
+  IMK_TRY (imk_image_check (&from->height, "height", IMK_TYPE_F32, 1, c->width,
+      c->height, false, error));
+  IMK_TRY (imk_image_check (&from->normal, "normal", c->type, c->channels,
+      c->width, c->height, false, error));
+  if (from->colour.data)
+    IMK_TRY (imk_image_check (&from->colour, "colour", IMK_TYPE_U8, 3, c->width,
+        c->height, false, error));
+  return IMK_OK;
 }
 
 static uint64_t

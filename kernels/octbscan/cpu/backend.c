@@ -384,10 +384,9 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
     status = imk_octbscan_fft_new (c, &cpu->fft, error);
   if (cpu->fft)
     cpu->fft_size = imk_octbscan_fft_scratch_size (cpu->fft);
-  if (status == IMK_OK)
-    status = imk_pool_new (imk_parallel_threads (c->n_threads),
-        scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
-  return status;
+  IMK_TRY (status);
+  return imk_pool_new (imk_parallel_threads (c->n_threads),
+      scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
 }
 
 static ImkStatus
@@ -442,22 +441,19 @@ static ImkStatus
 process_job (Cpu *cpu, const ImkOctbscanJob *job, ImkError *error)
 {
   Work w = {.cpu = cpu, .job = job, .is_bad = cpu->finish->bad};
-  ImkStatus status = job->in ? find_z (&w, error) : IMK_OK;
 
-  if (status == IMK_OK)
-    imk_octbscan_finish_run (cpu->finish, job);
-  return status;
+  IMK_TRY (job->in ? find_z (&w, error) : IMK_OK);
+  imk_octbscan_finish_run (cpu->finish, job);
+  return IMK_OK;
 }
 
 static ImkStatus
 cpu_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
     void *stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
-    status = process_job (state, &jobs[i], error);
-  return status;
+  for (uint32_t i = 0; i < n_jobs; i++)
+    IMK_TRY (process_job (state, &jobs[i], error));
+  return IMK_OK;
 }
 
 static ImkStatus

@@ -82,13 +82,10 @@ cuda_get_pattern (void *state, float *pattern, ImkError *error)
   const Cuda *s = (const Cuda *) state;
   const Arguments &a = s->arguments;
   size_t n = (size_t) a.config.n_cameras * a.n_depths;
-  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
 
-  if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
-                             n * sizeof (float2), cudaMemcpyDeviceToHost));
-  return status;
+  IMK_TRY (IMK_CUDA (error, cudaEventSynchronize (s->done)));
+  return IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
+                              n * sizeof (float2), cudaMemcpyDeviceToHost));
 }
 
 static ImkStatus
@@ -218,12 +215,10 @@ static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  ImkStatus status = upload_finish (a, plan, error);
 
-  if (status == IMK_OK && a.background)
-    status = upload_background (a, plan->config->background, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (upload_finish (a, plan, error));
+  if (a.background)
+    IMK_TRY (upload_background (a, plan->config->background, error));
   return a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
              ? transforms_open (&s->transforms, a, error)
              : operator_open (&s->op, a, plan, error);

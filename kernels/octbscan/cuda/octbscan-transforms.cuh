@@ -245,10 +245,9 @@ plan_transform (Transforms *t, int set, int which, uint32_t n, size_t n_lines,
   cufftHandle *plan = &t->plans[set][which];
   int size = (int) n;
   size_t work = 0;
-  ImkStatus status = IMK_CUFFT (error, cufftCreate (plan));
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUFFT (error, cufftCreate (plan)));
   t->planned[set][which] = true;
   status = IMK_CUFFT (error, cufftSetAutoAllocation (*plan, 0));
   if (status == IMK_OK)
@@ -264,22 +263,20 @@ static ImkStatus
 plan_all (Transforms *t, const Arguments &a, ImkError *error)
 {
   const Lines &l = t->lines;
-  ImkStatus status = IMK_OK;
 
-  for (int set = 0; set < 2 && status == IMK_OK; set++) {
+  for (int set = 0; set < 2; set++) {
     size_t cameras = (size_t) (set ? t->chunk : 1) * a.config.n_cameras;
 
     if (l.upsamples)
-      status = plan_transform (
-          t, set, NARROW, a.config.width, cameras * l.camera_lines, error);
-    if (l.upsamples && status == IMK_OK)
-      status = plan_transform (
-          t, set, WIDE, l.n_samples, cameras * l.camera_lines, error);
-    if (status == IMK_OK)
-      status = plan_transform (
-          t, set, LAST, l.n_points, cameras * a.z.camera_rows, error);
+      IMK_TRY (plan_transform (
+          t, set, NARROW, a.config.width, cameras * l.camera_lines, error));
+    if (l.upsamples)
+      IMK_TRY (plan_transform (
+          t, set, WIDE, l.n_samples, cameras * l.camera_lines, error));
+    IMK_TRY (plan_transform (
+        t, set, LAST, l.n_points, cameras * a.z.camera_rows, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -287,10 +284,8 @@ transform (const Transforms *t, int set, int which, float2 *from, float2 *to,
     int direction, cudaStream_t stream, ImkError *error)
 {
   cufftHandle plan = t->plans[set][which];
-  ImkStatus status = IMK_CUFFT (error, cufftSetStream (plan, stream));
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUFFT (error, cufftSetStream (plan, stream)));
   return IMK_CUFFT (error, cufftExecC2C (plan, (cufftComplex *) from,
                                (cufftComplex *) to, direction));
 }
@@ -357,14 +352,11 @@ run_chunk (const Transforms *t, int set, uint32_t first, const Arguments &a,
       status = transform (
           t, set, WIDE, l.wide, l.samples, CUFFT_INVERSE, stream, error);
   }
-  if (status == IMK_OK)
-    status = launch_band (a, l, n_cameras, stream, error);
-  if (status == IMK_OK)
-    status = transform (
-        t, set, LAST, l.points, l.depths, CUFFT_FORWARD, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, depths, take_depths, a, l);
-  return status;
+  IMK_TRY (status);
+  IMK_TRY (launch_band (a, l, n_cameras, stream, error));
+  IMK_TRY (transform (
+      t, set, LAST, l.points, l.depths, CUFFT_FORWARD, stream, error));
+  return IMK_CUDA_LAUNCH (error, depths, take_depths, a, l);
 }
 
 static ImkStatus
@@ -486,15 +478,11 @@ transforms_tune (Transforms *t, const ImkOctbscanChain *c, ImkError *error)
 static ImkStatus
 transforms_take_tuned (Transforms *t, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status;
-
   if (!t->tuned)
     return IMK_OK;
-  status = IMK_CUDA (error,
+  IMK_TRY (IMK_CUDA (error,
       cudaMemcpyAsync (t->weights, t->tuned, t->n_weights * sizeof (float2),
-          cudaMemcpyHostToDevice, stream));
-  if (status != IMK_OK) /* the next B-scan tries again */
-    return status;
+          cudaMemcpyHostToDevice, stream)));
   delete[] t->tuned;
   t->tuned = nullptr;
   return IMK_OK;
@@ -573,24 +561,20 @@ transforms_open (Transforms *t, const Arguments &a, ImkError *error)
   cudaLaunchConfig_t ones =
       grid (dim3 ((unsigned) ((n + LINE_THREADS - 1) / LINE_THREADS)),
           dim3 (LINE_THREADS), nullptr);
-  ImkStatus status = transforms_upload (t, a, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, ones, fill_ones, a.z.scales, n);
-  if (status == IMK_OK)
-    status = plan_all (t, a, error);
-  if (status == IMK_OK && t->work_size > 0)
-    status = IMK_CUDA (error, cudaMalloc (&t->work, t->work_size));
-  for (int i = 0; i < 2 * N_TRANSFORMS && status == IMK_OK; i++) {
+  IMK_TRY (transforms_upload (t, a, error));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, ones, fill_ones, a.z.scales, n));
+  IMK_TRY (plan_all (t, a, error));
+  if (t->work_size > 0)
+    IMK_TRY (IMK_CUDA (error, cudaMalloc (&t->work, t->work_size)));
+  for (int i = 0; i < 2 * N_TRANSFORMS; i++) {
     int set = i / N_TRANSFORMS, which = i % N_TRANSFORMS;
 
     if (t->planned[set][which] && t->work)
-      status =
-          IMK_CUFFT (error, cufftSetWorkArea (t->plans[set][which], t->work));
+      IMK_TRY (
+          IMK_CUFFT (error, cufftSetWorkArea (t->plans[set][which], t->work)));
   }
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
-  return status;
+  return IMK_CUDA (error, cudaStreamSynchronize (nullptr));
 }
 
 static void

@@ -317,12 +317,9 @@ spread_of (const Solver *s, const ImkOctbscanCamera *camera,
   ImkOctbscanConfig c = *s->config;
   double *positions = s->positions, *re = s->work, *im = s->work + s->n;
   double largest = 0, before = 0;
-  ImkStatus status;
 
   c.cameras = camera;
-  status = imk_octbscan_grid_positions (&c, 0, positions, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_grid_positions (&c, 0, positions, error));
   imk_octbscan_grid_weights (&c, 0, re, im);
   p->low = INFINITY;
   p->high = -INFINITY;
@@ -503,30 +500,26 @@ check_fringes (const ImkOctbscanConfig *c, uint32_t camera,
     const ImkOctbscanFringe *fringes, uint32_t n, ImkOctbscanMirrorFit fit,
     ImkError *error)
 {
-  ImkStatus status =
-      imk_limits_check_one ("camera", camera, 0, c->n_cameras - 1, error);
-
-  if (status == IMK_OK)
-    status = imk_limits_check_one (
-        "The number of mirrors", n, 1, IMK_OCTBSCAN_MAX_MIRRORS, error);
-  for (uint32_t j = 0; status == IMK_OK && j < n; j++)
+  IMK_TRY (imk_limits_check_one ("camera", camera, 0, c->n_cameras - 1, error));
+  IMK_TRY (imk_limits_check_one (
+      "The number of mirrors", n, 1, IMK_OCTBSCAN_MAX_MIRRORS, error));
+  for (uint32_t j = 0; j < n; j++)
     if (fringes[j].width != c->width)
-      status = imk_error_set (error, IMK_ERROR_CONFIG,
+      return imk_error_set (error, IMK_ERROR_CONFIG,
           "A fringe has %u samples, but a spectrum has %u.", fringes[j].width,
           c->width);
-  if (status == IMK_OK &&
-      (c->cameras[camera].n_phase || c->cameras[camera].spectrum_phase))
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+  if (c->cameras[camera].n_phase || c->cameras[camera].spectrum_phase)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "Camera %u has a phase in its calibration, which what a mirror says "
         "would be added to. Remove the key phase.",
         camera);
-  if (status == IMK_OK && fit == IMK_OCTBSCAN_MIRROR_FIT_MAP &&
+  if (fit == IMK_OCTBSCAN_MIRROR_FIT_MAP &&
       c->cameras[camera].map == IMK_OCTBSCAN_MAP_NONE)
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "Camera %u has no wavelengths to keep: set a calibration that has them, "
         "or let the fringes say them.",
         camera);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus

@@ -79,10 +79,8 @@ check_config (const ImkOctbscanSweepConfig *c, ImkError *error)
       {"sweeps", c->sweeps, 0, IMK_OCTBSCAN_SWEEPS_ALTERNATING_BACK},
       {NULL},
   };
-  ImkStatus status = imk_limits_check (limits, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check (limits, error));
   if (c->type > IMK_TYPE_F32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Samples of type %s cannot be corrected; convert them to i16 or f32.",
@@ -312,11 +310,9 @@ imk_octbscan_sweep_process (ImkOctbscanSweep *self, ImkImage *records,
   size_t size = imk_type_size (c->type);
   uint32_t back = c->sweeps == IMK_OCTBSCAN_SWEEPS_ALTERNATING ? 1 : 0;
   uint32_t n = 0;
-  ImkStatus status = imk_image_check (
-      records, "records", c->type, 1, c->width, c->height, false, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      records, "records", c->type, 1, c->width, c->height, false, error));
   for (uint32_t r = 0;
        c->sweeps != IMK_OCTBSCAN_SWEEPS_FORWARD && r < c->height; r++)
     if ((line + r) / c->n_cameras % 2 == back)

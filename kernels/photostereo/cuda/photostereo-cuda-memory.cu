@@ -297,19 +297,13 @@ upload_tables (Cuda *cuda, ImkError *error)
       IMK_CUDA (error, cudaMalloc ((void **) &cuda->tables, total));
 
   at = cuda->tables;
-  if (status == IMK_OK)
-    status = upload (&at, &p->lamps, lamps, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->table, table, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->dark, frame, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->white, frame, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->mask, pixels_of (p), error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (cudaStreamPerThread));
-  return status;
+  IMK_TRY (status);
+  IMK_TRY (upload (&at, &p->lamps, lamps, error));
+  IMK_TRY (upload (&at, &p->table, table, error));
+  IMK_TRY (upload (&at, &p->dark, frame, error));
+  IMK_TRY (upload (&at, &p->white, frame, error));
+  IMK_TRY (upload (&at, &p->mask, pixels_of (p), error));
+  return IMK_CUDA (error, cudaStreamSynchronize (cudaStreamPerThread));
 }
 
 /* ------------------------------------------------------------------------
@@ -412,27 +406,20 @@ static ImkStatus
 fill (Cuda *cuda, const ImkPhotostereoPlan *plan,
     const ImkPhotostereoParams *params, ImkError *error)
 {
-  ImkStatus status = choose_rows (cuda, error);
-
-  if (status == IMK_OK)
-    status = allocate (cuda, error);
-  if (status == IMK_OK)
-    status = make_events (cuda, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (choose_rows (cuda, error));
+  IMK_TRY (allocate (cuda, error));
+  IMK_TRY (make_events (cuda, error));
   divide_scratch (cuda);
   fill_lit (cuda, plan->lamps);
   take_params (&cuda->arguments, params);
-  status = IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
+  IMK_TRY (IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
                                 n_lit_of (&cuda->arguments) * sizeof (Lit),
-                                cudaMemcpyHostToDevice, cudaStreamPerThread));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
-                                  sizeof (Seen), cudaStreamPerThread));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.zero, 0,
-                                  sizeof (uint32_t), cudaStreamPerThread));
-  return status == IMK_OK ? upload_tables (cuda, error) : status;
+                                cudaMemcpyHostToDevice, cudaStreamPerThread)));
+  IMK_TRY (IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
+                                sizeof (Seen), cudaStreamPerThread)));
+  IMK_TRY (IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.zero, 0,
+                                sizeof (uint32_t), cudaStreamPerThread)));
+  return upload_tables (cuda, error);
 }
 
 ImkStatus
