@@ -49,12 +49,10 @@ remember_context (GstImagingContext *self)
 static ImkStatus
 open_context (GstImagingContext *self, ImkError *error)
 {
-  ImkStatus status = self->device->info (self->device_id, &self->info, error);
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = gst_imaging_context_push (self, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (self->device->info (self->device_id, &self->info, error));
+  IMK_TRY (gst_imaging_context_push (self, error));
   status = self->device->stream_new (&self->stream, error);
   gst_imaging_context_pop (self);
   return status;

@@ -250,13 +250,11 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
   const GstVideoInfo *info = gst_imaging_engine_info (self->base.engine);
   GstImagingFrame frame;
   ImkImage image;
-  ImkStatus status = gst_normal_integrate_acquire (self, w, error);
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = gst_imaging_engine_map (
-        self->base.engine, in, info, GST_MAP_READ, reach, &frame, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_normal_integrate_acquire (self, w, error));
+  IMK_TRY (gst_imaging_engine_map (
+      self->base.engine, in, info, GST_MAP_READ, reach, &frame, error));
   gst_imaging_engine_note_memory (self->base.engine, frame.memory_name);
   image = gst_imaging_picture_image (&self->picture, &frame.planes[0]);
   status = process_mapped (self, &image, w, reach, error);

@@ -40,10 +40,9 @@ run (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 
   w->on_cpu = TRUE;
   if (w->in)
-    status = gst_imaging_engine_map (self->base.engine, w->in,
-        &self->input.bscan, GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
-  if (status != IMK_OK)
-    return status;
+    IMK_TRY (
+        gst_imaging_engine_map (self->base.engine, w->in, &self->input.bscan,
+            GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error));
   if (w->in)
     gst_imaging_engine_note_memory (self->base.engine, from.memory_name);
   for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)

@@ -223,12 +223,10 @@ gst_oct_bscan_prepare_kernel (
 {
   gboolean on_device = gst_imaging_engine_is_on_cuda (self->base.engine);
   GstImagingContext *context = gst_imaging_engine_context (self->base.engine);
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   if (on_device)
-    status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
+    IMK_TRY (gst_imaging_context_push (context, error));
   status = open_new (plan, on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU,
       &self->in_use.next, error);
   if (on_device)

@@ -561,16 +561,11 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
 
   self->stream = image.location == IMK_LOCATION_HOST ? NULL : in->stream;
   hands_over = self->hands_over && can_hand_over (self);
-  status = gst_sh_centroid_take_requests (self, &image, error);
-  if (status == IMK_OK)
-    status = choose_threshold (self, &image, error);
-  if (status == IMK_OK)
-    gst_imaging_table_hand_over (self->open.table, hands_over);
-  if (status == IMK_OK)
-    status = gst_imaging_table_begin (self->open.table, in->stream,
-        gst_imaging_filter_wants_values (filter), numbers, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_sh_centroid_take_requests (self, &image, error));
+  IMK_TRY (choose_threshold (self, &image, error));
+  gst_imaging_table_hand_over (self->open.table, hands_over);
+  IMK_TRY (gst_imaging_table_begin (self->open.table, in->stream,
+      gst_imaging_filter_wants_values (filter), numbers, error));
   status = gst_imaging_table_begin_flags (
       self->open.table, self->open.n_cells, &flags, error);
   if (status == IMK_OK)

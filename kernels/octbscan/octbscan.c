@@ -155,13 +155,11 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   ImkOctbscanConfig config;
   const void *table = NULL;
   ImkOctbscan *s;
-  ImkStatus status = imk_octbscan_take_config (given, &config, error);
+  ImkStatus status = IMK_OK;
 
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_octbscan_cpu, "octbscan", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_take_config (given, &config, error));
+  IMK_TRY (imk_backend_table (
+      backend, &imk_octbscan_cpu, "octbscan", &table, error));
   s = malloc (sizeof (*s));
   if (!s)
     return no_memory (error);

@@ -96,17 +96,14 @@ open_part (Devices *d, uint32_t p, const ImkPhotostereoPlan *plan,
     const ImkPhotostereoParams *params, ImkError *error)
 {
   Part *part = &d->parts[p];
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   part->first_row = (uint32_t) ((uint64_t) plan->height * p / d->n_parts);
   part->n_rows = (uint32_t) ((uint64_t) plan->height * (p + 1) / d->n_parts) -
                  part->first_row;
   if (p > 0)
-    status = d->device->context (plan->devices[p - 1], &part->context, error);
-  if (status == IMK_OK)
-    status = enter (d, part, error);
-  if (status != IMK_OK)
-    return status;
+    IMK_TRY (d->device->context (plan->devices[p - 1], &part->context, error));
+  IMK_TRY (enter (d, part, error));
   status = fill_part (d, part, plan, params, error);
   leave (d, part);
   return status;

@@ -121,16 +121,14 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
       imk_photostereo_read_config (given, &own, error);
   const void *table = NULL;
   ImkPhotostereo *s;
-  ImkStatus status =
-      config ? imk_photostereo_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_photostereo_cpu, "photostereo", &table, error);
-  if (status == IMK_OK && backend == IMK_BACKEND_CUDA)
-    status = refuse_device (config, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (
+      config ? imk_photostereo_check_config (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (imk_backend_table (
+      backend, &imk_photostereo_cpu, "photostereo", &table, error));
+  if (backend == IMK_BACKEND_CUDA)
+    IMK_TRY (refuse_device (config, error));
   s = calloc (1, sizeof (*s));
   if (!s)
     return imk_error_set (

@@ -101,13 +101,11 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *given,
   const ImkRelightConfig *config = read_config (given, &own, error);
   const void *table = NULL;
   ImkRelight *s;
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status =
-        imk_backend_table (backend, &imk_relight_cpu, "relight", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (
+      imk_backend_table (backend, &imk_relight_cpu, "relight", &table, error));
   s = calloc (1, sizeof (*s));
   if (!s)
     return imk_error_set (

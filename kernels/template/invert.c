@@ -67,13 +67,11 @@ imk_invert_new (ImkBackend backend, const ImkInvertConfig *given,
   const ImkInvertConfig *config = read_config (given, &own, error);
   const void *table = NULL;
   ImkInvert *made;
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status =
-        imk_backend_table (backend, &imk_invert_cpu, "invert", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (
+      imk_backend_table (backend, &imk_invert_cpu, "invert", &table, error));
   made = calloc (1, sizeof (*made));
   if (!made)
     return imk_error_set (

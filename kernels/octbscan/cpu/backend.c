@@ -357,12 +357,10 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   size_t n_means = (size_t) c->n_cameras * c->width;
   size_t n_operators = 2 * n_means * plan->n_depths;
   const ImkOctbscanLoops *loops;
-  ImkStatus status = imk_octbscan_choose_loops (&loops, error);
+  ImkStatus status = IMK_OK;
 
-  if (status == IMK_OK)
-    status = imk_octbscan_finish_new (plan, loops, &cpu->finish, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_choose_loops (&loops, error));
+  IMK_TRY (imk_octbscan_finish_new (plan, loops, &cpu->finish, error));
   cpu->config = &cpu->finish->config;
   cpu->high = imk_pool_alloc (n_means * sizeof (float));
   cpu->low = imk_pool_alloc (n_means * sizeof (float));
