@@ -446,12 +446,11 @@ map_surface (GstImagingFrame *frame, const GstVideoInfo *info,
 {
   Slot *slot = slot_of (frame->buffer);
   NvBufSurface *surface = (NvBufSurface *) map->data;
-  ImkStatus status = check_surface (map, slot->context, info, error);
+  ImkStatus status;
   NvBufSurfaceMemType type;
   Mapping *m;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_surface (map, slot->context, info, error));
   type = memory_type (surface, slot->context);
   if (!is_linear (type) && type != NVBUF_MEM_SURFACE_ARRAY)
     return imk_error_set (error, IMK_ERROR_IMAGE,

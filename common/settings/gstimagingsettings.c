@@ -313,11 +313,10 @@ open_with (GstImagingSettings *self, gpointer candidate,
     ImkStatus (*open) (gpointer data, ImkError *error), gpointer data,
     ImkError *error)
 {
-  ImkStatus status = check_files (self, candidate, error);
+  ImkStatus status;
   gpointer before = self->now;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_files (self, candidate, error));
   self->now = candidate;
   status = open (data, error);
   self->now = before;

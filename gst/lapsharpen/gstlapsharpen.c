@@ -395,19 +395,16 @@ gst_lap_sharpen_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (element);
-  ImkStatus status;
 
   if (groups & FORMAT)
     return gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
   if (self->n_kernels)
     gst_lap_sharpen_get_areas (&self->info, now (self), NULL, &self->areas);
-  status = update_kernels (self, error);
-  if (status == IMK_OK) {
-    warn_of_border_value (self, &now (self)->config);
-    if (self->n_kernels)
-      warn_of_region (self);
-  }
-  return status;
+  IMK_TRY (update_kernels (self, error));
+  warn_of_border_value (self, &now (self)->config);
+  if (self->n_kernels)
+    warn_of_region (self);
+  return IMK_OK;
 }
 
 /* Follows the regions of a frame. */

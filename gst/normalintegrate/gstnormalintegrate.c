@@ -104,15 +104,15 @@ gst_normal_integrate_apply (
   const GstNormalIntegrateSettings *now =
       gst_imaging_settings_now (self->base.settings);
   ImkNormalintegrateConfig config = get_config (self);
-  ImkStatus status = gst_normal_integrate_check_settings (now, error);
   ImkMeshFormat format;
 
-  if (status == IMK_OK && now->mesh_location)
-    status = gst_normal_integrate_mesh_format (
-        now->mesh_location->location, &format, error);
-  if (status == IMK_OK && self->kernel)
-    status = imk_normalintegrate_update (self->kernel, &config, error);
-  return status;
+  IMK_TRY (gst_normal_integrate_check_settings (now, error));
+  if (now->mesh_location)
+    IMK_TRY (gst_normal_integrate_mesh_format (
+        now->mesh_location->location, &format, error));
+  if (self->kernel)
+    IMK_TRY (imk_normalintegrate_update (self->kernel, &config, error));
+  return IMK_OK;
 }
 
 /* Some ten transforms of a quarter of a megapixel take the CPU longer than the

@@ -494,11 +494,9 @@ check_pointers (
 ImkStatus
 imk_fft_execute (ImkFft *self, const void *in, void *out, ImkError *error)
 {
-  ImkStatus status = check_pointers (self, in, out, error);
   Scratch *scratch = NULL;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_pointers (self, in, out, error));
   if (self->scratch_size) {
     scratch = take_scratch (self);
     if (!scratch)

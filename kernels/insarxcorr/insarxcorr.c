@@ -200,13 +200,11 @@ ImkStatus
 imk_insarxcorr_config_complete (ImkInsarxcorrConfig *config, ImkError *error)
 {
   ImkInsarxcorrPlan plan;
-  ImkStatus status = make_sizes (&plan, config, error);
 
-  if (status == IMK_OK) {
-    plan.config.size = config->size;
-    memcpy (config, &plan.config, config->size);
-  }
-  return status;
+  IMK_TRY (make_sizes (&plan, config, error));
+  plan.config.size = config->size;
+  memcpy (config, &plan.config, config->size);
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------

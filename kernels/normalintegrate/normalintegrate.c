@@ -232,17 +232,13 @@ imk_normalintegrate_new (ImkBackend backend,
   const void *table = NULL;
   ImkNormalintegrate *s;
   ImkNormalintegratePlan plan;
-  ImkStatus status = config ? check_format (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK) {
-    plan = plan_of (config);
-    status = check_params (config, &plan, error);
-  }
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_normalintegrate_cpu, "normalintegrate", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_format (config, error) : IMK_ERROR_CONFIG);
+  plan = plan_of (config);
+  IMK_TRY (check_params (config, &plan, error));
+  IMK_TRY (imk_backend_table (
+      backend, &imk_normalintegrate_cpu, "normalintegrate", &table, error));
   s = calloc (1, sizeof (*s));
   if (!s)
     return imk_error_set (

@@ -249,11 +249,10 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
 {
   ImkSlcresampleConfig own;
   const ImkSlcresampleConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
   ImkSlcresample *s;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   if (backend != IMK_BACKEND_CPU)
     return imk_error_set (
         error, IMK_ERROR_UNAVAILABLE, "Images are resampled on the CPU alone.");

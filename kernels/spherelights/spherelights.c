@@ -140,12 +140,11 @@ imk_spherelights_new (
 {
   ImkSpherelightsConfig own;
   const ImkSpherelightsConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status = IMK_OK;
   ImkSpherelights *s;
   size_t n;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   s = calloc (1, sizeof (*s));
   if (!s)
     return imk_error_set (
@@ -380,12 +379,10 @@ ImkStatus
 imk_spherelights_fit (const ImkImage *mask, ImkSphere *sphere, ImkError *error)
 {
   double n = 0, x_sum = 0, y_sum = 0, outside = 0;
-  ImkStatus status = imk_image_check (mask, "mask", mask->type, mask->channels,
-      mask->width, mask->height, false, error);
   ImkSphere s;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (mask, "mask", mask->type, mask->channels,
+      mask->width, mask->height, false, error));
   if (mask->type != IMK_TYPE_U8 && mask->type != IMK_TYPE_U16)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "A mask of %s cannot be read; it can be u8 or u16.",

@@ -358,12 +358,9 @@ ImkStatus
 imk_insarxcorr_fit (const ImkInsarxcorrPoint *points, size_t n_points,
     int range_terms, int azimuth_terms, ImkInsarxcorrFit *fit, ImkError *error)
 {
-  ImkStatus status =
-      check_points (points, n_points, range_terms, azimuth_terms, error);
   Problem problem = {.points = points, .n = n_points};
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_points (points, n_points, range_terms, azimuth_terms, error));
   problem.residuals = calloc (n_points, 3 * sizeof (double));
   if (!problem.residuals)
     return imk_error_set (error, IMK_ERROR_MEMORY,

@@ -352,11 +352,10 @@ ImkStatus
 imk_normalintegrate_mesh_write (const ImkMesh *from, ImkMeshFormat format,
     ImkMeshWrite write, void *data, ImkError *error)
 {
-  ImkStatus status = check (from, format, error);
+  ImkStatus status;
   Mesh *mesh;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check (from, format, error));
   mesh = calloc (1, sizeof (*mesh));
   if (!mesh)
     return imk_error_set (

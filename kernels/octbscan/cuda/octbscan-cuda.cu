@@ -178,19 +178,14 @@ static ImkStatus
 allocate (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   Cutter c = {nullptr, 0};
-  ImkStatus status;
 
   cut_memory (s, &c, plan);
-  status = IMK_CUDA (error, cudaMalloc (&s->memory, c.used));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemset (s->memory, 0, c.used));
-  if (status == IMK_OK) {
-    c = {(uint8_t *) s->memory, 0};
-    cut_memory (s, &c, plan);
-    status = IMK_CUDA (
-        error, cudaEventCreateWithFlags (&s->done, cudaEventDisableTiming));
-  }
-  return status;
+  IMK_TRY (IMK_CUDA (error, cudaMalloc (&s->memory, c.used)));
+  IMK_TRY (IMK_CUDA (error, cudaMemset (s->memory, 0, c.used)));
+  c = {(uint8_t *) s->memory, 0};
+  cut_memory (s, &c, plan);
+  return IMK_CUDA (
+      error, cudaEventCreateWithFlags (&s->done, cudaEventDisableTiming));
 }
 
 static ImkStatus

@@ -530,13 +530,11 @@ imk_octbscan_solve_mirrors (const ImkOctbscanConfig *given, uint32_t camera,
   ImkOctbscanConfig config, alone;
   Solver s = {.config = &alone, .fit = fit, .camera = camera, .n_curves = n};
   ImkOctbscanMirrors result = {0};
-  ImkStatus status = imk_octbscan_take_config (given, &config, error);
+  ImkStatus status;
   double *at;
 
-  if (status == IMK_OK)
-    status = check_fringes (&config, camera, fringes, n, fit, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_take_config (given, &config, error));
+  IMK_TRY (check_fringes (&config, camera, fringes, n, fit, error));
   alone = config;
   alone.cameras += camera;
   alone.n_cameras = 1;

@@ -275,12 +275,10 @@ imk_octbscan_sweep_new (const ImkOctbscanSweepConfig *given,
 {
   ImkOctbscanSweepConfig own;
   const ImkOctbscanSweepConfig *c = read_config (given, &own, error);
-  ImkStatus status = c ? check_config (c, error) : IMK_ERROR_CONFIG;
   ImkOctbscanSweep *made;
   size_t n_record;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (c ? check_config (c, error) : IMK_ERROR_CONFIG);
   n_record = (size_t) c->jitter_samples + 2 * ((size_t) c->jitter_reach + 1);
   made = calloc (1, sizeof (*made));
   if (made) {

@@ -607,11 +607,10 @@ imk_photostereo_lights_parse (const char *text, size_t size, const char *name,
 {
   ImkPhotostereoLights list = {0};
   Reader reader;
-  ImkStatus status = reader_init (&reader, text, size, name, error);
+  ImkStatus status = IMK_OK;
   const char *first;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (reader_init (&reader, text, size, name, error));
   first = reader.at;
   while (first < reader.end && (is_space (*first) || *first == '\n'))
     first++;

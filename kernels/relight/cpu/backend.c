@@ -43,11 +43,9 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
   static const void *const tables[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_relight);
   const void *loops;
-  ImkStatus status = imk_cpu_choose (tables, &loops, error);
   Cpu *cpu;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_cpu_choose (tables, &loops, error));
   cpu = malloc (sizeof (*cpu));
   if (!cpu)
     return imk_error_set (
