@@ -48,9 +48,8 @@ gst_imaging_engine_close_device (GstImagingEngine *self)
   gst_imaging_engine_close_import_pool (self);
   if (self->context)
     close_stream (self);
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   g_clear_object (&self->context);
-  GST_OBJECT_UNLOCK (self->element);
 }
 
 /* Under the object lock. The device that the user names goes first. */
@@ -154,11 +153,10 @@ gst_imaging_engine_prefer_primary (GstImagingEngine *self)
 void
 gst_imaging_engine_adopt_context (GstImagingEngine *self, GstBuffer *input)
 {
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   if (!self->context && !self->offered && named_device (self) < 0)
     self->context = g_object_ref (
         gst_imaging_memory_context (gst_buffer_peek_memory (input, 0)));
-  GST_OBJECT_UNLOCK (self->element);
 }
 
 void
@@ -249,10 +247,9 @@ gst_imaging_engine_ref_context (GstImagingEngine *self)
 {
   GstImagingContext *context = NULL;
 
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   if (self->is_open && self->active == IMK_BACKEND_CUDA)
     context = g_object_ref (self->context);
-  GST_OBJECT_UNLOCK (self->element);
   return context;
 }
 

@@ -71,7 +71,7 @@ gst_imaging_context_get_for_handle (
     g_clear_object (&owner);
     return NULL;
   }
-  g_mutex_lock (&contexts_lock);
+  GST_IMAGING_HOLD (&contexts_lock);
   self = find_context (handle);
   if (self) {
     g_clear_object (&owner);
@@ -86,7 +86,6 @@ gst_imaging_context_get_for_handle (
     else
       g_clear_object (&self);
   }
-  g_mutex_unlock (&contexts_lock);
   return self;
 }
 

@@ -160,14 +160,13 @@ slot_get (
 {
   Mapping *m = NULL;
 
-  g_mutex_lock (&slot->lock);
+  GST_IMAGING_HOLD (&slot->lock);
   if (slot->mapping && !is_of (slot->mapping, surface))
     g_clear_pointer (&slot->mapping, mapping_unref);
   if (!slot->mapping)
     slot->mapping = mapping_new (slot->context, surface, needs_egl, error);
   if (slot->mapping)
     m = g_atomic_rc_box_acquire (slot->mapping);
-  g_mutex_unlock (&slot->lock);
   return m;
 }
 
@@ -222,7 +221,7 @@ gst_imaging_nvmm_adopt (
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "An NVMM buffer has %u memories; it must have one, the surface.",
         gst_buffer_n_memory (buffer));
-  g_mutex_lock (&adopting);
+  GST_IMAGING_HOLD (&adopting);
   slot = slot_of (buffer);
   if (!slot)
     slot_new (buffer, context);
@@ -230,7 +229,6 @@ gst_imaging_nvmm_adopt (
     status = imk_error_set (error, IMK_ERROR_DEVICE,
         "An NVMM surface comes to elements on two CUDA contexts. Give all of "
         "them the same cuda-device-id.");
-  g_mutex_unlock (&adopting);
   return status;
 }
 

@@ -234,7 +234,7 @@ gst_imaging_storage_acquire (Storage *s, gpointer stream, GstMapFlags access,
   ImkStatus status = IMK_OK;
   View *view;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   *mapped = is_one_block (s) || (allow_mapped && may_stay_on_host (s, read));
   view = *mapped ? &s->on_host : &s->on_device;
   if (!*mapped)
@@ -247,7 +247,6 @@ gst_imaging_storage_acquire (Storage *s, gpointer stream, GstMapFlags access,
     s->on_host.valid = *mapped;
     s->on_device.valid = !*mapped;
   }
-  g_mutex_unlock (&s->lock);
   return status;
 }
 
@@ -274,13 +273,10 @@ gst_imaging_memory_writer (GstMemory *memory)
 {
   Storage *s = gst_imaging_memory_storage (memory);
   const Mark *mark;
-  gpointer stream;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   mark = newest_mark (s);
-  stream = mark->pending ? mark->stream : NULL;
-  g_mutex_unlock (&s->lock);
-  return stream;
+  return mark->pending ? mark->stream : NULL;
 }
 
 ImkStatus
@@ -289,14 +285,13 @@ gst_imaging_storage_release (Storage *s, gpointer stream, GstMapFlags access,
 {
   ImkStatus status = IMK_OK;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   if (done)
     forget_stream (s, stream);
   else if (access & GST_MAP_WRITE)
     status = mark_record (s, newest_mark (s), stream, error);
   else
     status = record_reader (s, stream, error);
-  g_mutex_unlock (&s->lock);
   return status;
 }
 
@@ -306,7 +301,7 @@ gst_imaging_storage_map (Storage *s, gboolean write, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   if (is_host_ready (s, write)) {
     s->on_device.valid = s->on_device.valid && !write;
   } else {
@@ -316,7 +311,6 @@ gst_imaging_storage_map (Storage *s, gboolean write, ImkError *error)
       gst_imaging_context_pop (s->context);
     }
   }
-  g_mutex_unlock (&s->lock);
   return status;
 }
 
@@ -411,7 +405,7 @@ gst_imaging_storage_copy (
 {
   ImkStatus status;
 
-  g_mutex_lock (&from->lock);
+  GST_IMAGING_HOLD (&from->lock);
   status = gst_imaging_context_push (from->context, error);
   if (status == IMK_OK) {
     status = to->context == from->context
@@ -419,19 +413,14 @@ gst_imaging_storage_copy (
                  : copy_to_peer (to, from, offset, size, error);
     gst_imaging_context_pop (from->context);
   }
-  g_mutex_unlock (&from->lock);
   return status;
 }
 
 gboolean
 gst_imaging_storage_is_on_device (Storage *s)
 {
-  gboolean on_device;
-
-  g_mutex_lock (&s->lock);
-  on_device = s->on_device.valid && !s->on_host.valid;
-  g_mutex_unlock (&s->lock);
-  return on_device;
+  GST_IMAGING_HOLD (&s->lock);
+  return s->on_device.valid && !s->on_host.valid;
 }
 
 /* --- life -------------------------------------------------------------- */
@@ -486,10 +475,9 @@ gst_imaging_storage_unref (Storage *s)
 static ImkStatus
 take_place (GstImagingAllocator *allocator, Storage *s, ImkError *error)
 {
-  g_mutex_lock (&allocator->lock);
+  GST_IMAGING_HOLD (&allocator->lock);
   s->slab = gst_imaging_slab_take (&allocator->slab, s->context, s->size,
       allocator->slab_size, &s->host, &s->mapped, error);
-  g_mutex_unlock (&allocator->lock);
   return s->slab ? IMK_OK : IMK_ERROR_MEMORY;
 }
 

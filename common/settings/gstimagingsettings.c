@@ -40,12 +40,8 @@ make_defaults (const GstImagingSettingsTable *table)
 gpointer
 gst_imaging_settings_copy (GstImagingSettings *self)
 {
-  gpointer result;
-
-  GST_OBJECT_LOCK (self->element);
-  result = copy (self, self->wanted);
-  GST_OBJECT_UNLOCK (self->element);
-  return result;
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
+  return copy (self, self->wanted);
 }
 
 gpointer
@@ -106,7 +102,7 @@ take (GstImagingSettings *self, GstImagingWhen boundary)
   gpointer result = copy (self, self->now);
 
   self->boundary = boundary;
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   FOR_EACH (setting, self)
   {
     gsize i = (gsize) (setting - self->table->settings);
@@ -119,7 +115,6 @@ take (GstImagingSettings *self, GstImagingWhen boundary)
   self->serial_frame = (guint) g_atomic_int_get (&self->serial);
   if (boundary > GST_IMAGING_WHEN_LIVE)
     self->serial_set = self->serial_frame;
-  GST_OBJECT_UNLOCK (self->element);
   return result;
 }
 
@@ -417,9 +412,8 @@ gst_imaging_settings_start (GstImagingSettings *self)
   FOR_EACH (setting, self)
   if (setting->kind == GST_IMAGING_KIND_PATH)
     retry_file (self, setting);
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   g_hash_table_remove_all (self->sentences);
-  g_mutex_unlock (&self->lock);
 }
 
 /* --- the object ----------------------------------------------------------- */

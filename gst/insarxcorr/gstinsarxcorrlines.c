@@ -221,7 +221,7 @@ work (gpointer data)
   GstInsarXcorr *self = data;
   GstInsarPair *pair = &self->pair;
 
-  g_mutex_lock (&pair->lock);
+  GST_IMAGING_HOLD (&pair->lock);
   while (!self->is_stopping) {
     if (!pair->is_busy && self->is_opening)
       open_device (self);
@@ -230,7 +230,6 @@ work (gpointer data)
     else
       g_cond_wait (&pair->changed, &pair->lock);
   }
-  g_mutex_unlock (&pair->lock);
   return NULL;
 }
 

@@ -403,12 +403,11 @@ reset (GstNormalIntegrate *self)
 static void
 become_sink (GstNormalIntegrate *self)
 {
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   if (GST_ELEMENT (self)->numsrcpads == 0)
     GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
   else
     GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
-  GST_OBJECT_UNLOCK (self);
 }
 
 static gboolean

@@ -144,14 +144,13 @@ try_settings (gpointer data, ImkError *error)
 void
 gst_oct_bscan_negotiate_all (GstOctBscan *self)
 {
-  g_mutex_lock (&self->engine_lock);
+  GST_IMAGING_HOLD (&self->engine_lock);
   for (guint i = 0; self->in_use.has_caps && i < N_OUTPUTS; i++) {
     GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->base.outputs, i);
 
     gst_oct_bscan_negotiate (self, i, GST_OCT_BSCAN_PAD (pad));
     g_clear_object (&pad);
   }
-  g_mutex_unlock (&self->engine_lock);
 }
 
 gboolean

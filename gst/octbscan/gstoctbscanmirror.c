@@ -70,20 +70,15 @@ gst_oct_bscan_mirrors_free (GstOctBscanMirrors *self)
 void
 gst_oct_bscan_forget_mirrors (GstOctBscan *self)
 {
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->mirrors->forgets = TRUE;
-  GST_OBJECT_UNLOCK (self);
 }
 
 gboolean
 gst_oct_bscan_wants_mirror (GstOctBscan *self)
 {
-  gboolean wants;
-
-  GST_OBJECT_LOCK (self);
-  wants = self->mirrors->sides->len > 0;
-  GST_OBJECT_UNLOCK (self);
-  return wants;
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
+  return self->mirrors->sides->len > 0;
 }
 
 guint
@@ -259,7 +254,7 @@ take_side (GstOctBscan *self, gboolean *is_last, gdouble *travel_um)
   GstOctBscanMirrors *mirrors = self->mirrors;
   gint side;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   side = mirrors->sides->str[0] == '-' ? -1 : 1;
   g_string_erase (mirrors->sides, 0, 1);
   *is_last = mirrors->sides->len == 0;
@@ -267,7 +262,6 @@ take_side (GstOctBscan *self, gboolean *is_last, gdouble *travel_um)
   if (mirrors->forgets)
     g_ptr_array_set_size (mirrors->positions, 0);
   mirrors->forgets = FALSE;
-  GST_OBJECT_UNLOCK (self);
   return side;
 }
 
@@ -315,8 +309,7 @@ gst_oct_bscan_calibrate_mirror (
     tell (self, &r, why);
     return;
   }
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   g_string_assign (self->mirrors->sides, wanted);
   self->mirrors->travel_um = travel_um;
-  GST_OBJECT_UNLOCK (self);
 }

@@ -541,9 +541,8 @@ can_hand_over (GstShCentroid *self)
 {
   gboolean has_results;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   has_results = GST_ELEMENT (self)->numsrcpads > 1;
-  GST_OBJECT_UNLOCK (self);
   return self->stream && !has_results &&
          self->open.fields == IMK_SHCENTROID_FIELDS_SLOPES;
 }

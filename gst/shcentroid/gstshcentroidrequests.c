@@ -19,10 +19,9 @@ gst_sh_centroid_ask_for_grid (GstShCentroid *self, const gchar *location)
         (NULL));
     return;
   }
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   g_free (self->find_location);
   self->find_location = g_strdup (location);
-  GST_OBJECT_UNLOCK (self);
 }
 
 gboolean
@@ -141,14 +140,13 @@ take_request (GstShCentroid *self)
 {
   gboolean is_new;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   is_new = self->request.n_wanted > 0;
   if (is_new) {
     gst_sh_centroid_capture_clear (&self->capture);
     self->capture = self->request;
     self->request = (GstShCentroidCapture){0};
   }
-  GST_OBJECT_UNLOCK (self);
   return is_new && self->capture.kind == GST_SH_CENTROID_REFERENCE;
 }
 
@@ -159,10 +157,9 @@ steal_capture (GstShCentroid *self)
 {
   GstShCentroidCapture capture;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   capture = self->capture;
   self->capture = (GstShCentroidCapture){0};
-  GST_OBJECT_UNLOCK (self);
   return capture;
 }
 

@@ -213,12 +213,8 @@ write_lights (const gchar *location, const ImkSpherelight *lights, guint n,
 static ImkSpherelights *
 take_set (GstSphereLights *self)
 {
-  ImkSpherelights *kernel;
-
-  g_mutex_lock (&self->lock);
-  kernel = g_steal_pointer (&self->kernel);
-  g_mutex_unlock (&self->lock);
-  return kernel;
+  GST_IMAGING_HOLD (&self->lock);
+  return g_steal_pointer (&self->kernel);
 }
 
 static void
