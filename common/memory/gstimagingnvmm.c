@@ -214,7 +214,6 @@ gst_imaging_nvmm_adopt (
     GstBuffer *buffer, GstImagingContext *context, ImkError *error)
 {
   static GMutex adopting; /* two elements may meet a memory at once */
-  ImkStatus status = IMK_OK;
   Slot *slot;
 
   if (gst_buffer_n_memory (buffer) != 1)
@@ -226,10 +225,10 @@ gst_imaging_nvmm_adopt (
   if (!slot)
     slot_new (buffer, context);
   else if (slot->context != context)
-    status = imk_error_set (error, IMK_ERROR_DEVICE,
+    return imk_error_set (error, IMK_ERROR_DEVICE,
         "An NVMM surface comes to elements on two CUDA contexts. Give all of "
         "them the same cuda-device-id.");
-  return status;
+  return IMK_OK;
 }
 
 /* --- what is refused ----------------------------------------------------- */

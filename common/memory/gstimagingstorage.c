@@ -231,23 +231,21 @@ gst_imaging_storage_acquire (Storage *s, gpointer stream, GstMapFlags access,
 {
   gboolean write = (access & GST_MAP_WRITE) != 0;
   gboolean read = must_read (s, access);
-  ImkStatus status = IMK_OK;
   View *view;
 
   GST_IMAGING_HOLD (&s->lock);
   *mapped = is_one_block (s) || (allow_mapped && may_stay_on_host (s, read));
   view = *mapped ? &s->on_host : &s->on_device;
   if (!*mapped)
-    status = need_device (s, error);
-  if (status == IMK_OK && read && !view->valid)
-    status = upload (s, stream, stats, error);
-  if (status == IMK_OK)
-    status = wait_for_view (s, view, write, stream, error);
-  if (status == IMK_OK && write) {
+    IMK_TRY (need_device (s, error));
+  if (read && !view->valid)
+    IMK_TRY (upload (s, stream, stats, error));
+  IMK_TRY (wait_for_view (s, view, write, stream, error));
+  if (write) {
     s->on_host.valid = *mapped;
     s->on_device.valid = !*mapped;
   }
-  return status;
+  return IMK_OK;
 }
 
 static void
@@ -283,16 +281,14 @@ ImkStatus
 gst_imaging_storage_release (Storage *s, gpointer stream, GstMapFlags access,
     gboolean done, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   GST_IMAGING_HOLD (&s->lock);
   if (done)
     forget_stream (s, stream);
   else if (access & GST_MAP_WRITE)
-    status = mark_record (s, newest_mark (s), stream, error);
+    IMK_TRY (mark_record (s, newest_mark (s), stream, error));
   else
-    status = record_reader (s, stream, error);
-  return status;
+    IMK_TRY (record_reader (s, stream, error));
+  return IMK_OK;
 }
 
 /* Reads also for a map that only writes: gst_buffer_fill () writes a part. */

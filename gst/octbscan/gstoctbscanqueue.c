@@ -199,14 +199,12 @@ take_batch (GstOctBscanQueue *self, const Member *m)
 static ImkStatus
 run_on_cpu (GstOctBscanQueue *self, Batch *b, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   GST_IMAGING_HOLD (&self->element->engine_lock);
-  for (guint i = 0; i < b->n && status == IMK_OK; i++) {
+  for (guint i = 0; i < b->n; i++) {
     gst_oct_bscan_work_renew (b->works[i]);
-    status = gst_oct_bscan_run_on_cpu (self->element, b->works[i], error);
+    IMK_TRY (gst_oct_bscan_run_on_cpu (self->element, b->works[i], error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static void
