@@ -271,16 +271,12 @@ gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
 ImkStatus
 gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 {
-  GstImagingContext *context = gst_imaging_engine_kernel_context (self);
   Opening opening = {self, self->active};
-  ImkStatus status;
 
   if (!self->is_open)
     return IMK_OK; /* the next frame opens it */
-  IMK_TRY (gst_imaging_context_push (context, error));
-  status = call_open (&opening, error);
-  gst_imaging_context_pop (context);
-  return status;
+  GST_IMAGING_ENTER (gst_imaging_engine_kernel_context (self), error);
+  return call_open (&opening, error);
 }
 
 gboolean

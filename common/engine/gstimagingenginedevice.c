@@ -95,8 +95,6 @@ find_context (GstImagingEngine *self, ImkError *error)
 static ImkStatus
 open_device (GstImagingEngine *self, ImkError *error)
 {
-  ImkStatus status;
-
   if (self->stream)
     return IMK_OK;
   if (!self->context) {
@@ -108,10 +106,8 @@ open_device (GstImagingEngine *self, ImkError *error)
   }
   if (!self->context)
     return IMK_ERROR_UNAVAILABLE;
-  IMK_TRY (gst_imaging_context_push (self->context, error));
-  status = device_of (self)->stream_new (&self->stream, error);
-  gst_imaging_context_pop (self->context);
-  return status;
+  GST_IMAGING_ENTER (self->context, error);
+  return device_of (self)->stream_new (&self->stream, error);
 }
 
 ImkStatus

@@ -49,13 +49,9 @@ remember_context (GstImagingContext *self)
 static ImkStatus
 open_context (GstImagingContext *self, ImkError *error)
 {
-  ImkStatus status;
-
   IMK_TRY (self->device->info (self->device_id, &self->info, error));
-  IMK_TRY (gst_imaging_context_push (self, error));
-  status = self->device->stream_new (&self->stream, error);
-  gst_imaging_context_pop (self);
-  return status;
+  GST_IMAGING_ENTER (self, error);
+  return self->device->stream_new (&self->stream, error);
 }
 
 GstImagingContext *

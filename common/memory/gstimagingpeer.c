@@ -29,10 +29,9 @@ gst_imaging_peer_clear (GstImagingPeer *self)
 static ImkStatus
 open_way (GstImagingContext *from, GstImagingContext *to, ImkError *error)
 {
-  IMK_TRY (gst_imaging_context_push (from, error));
+  GST_IMAGING_ENTER (from, error);
   gst_imaging_context_device (from)->enable_peer (
       gst_imaging_context_handle (to));
-  gst_imaging_context_pop (from);
   return IMK_OK;
 }
 

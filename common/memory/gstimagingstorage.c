@@ -295,19 +295,13 @@ gst_imaging_storage_release (Storage *s, gpointer stream, GstMapFlags access,
 ImkStatus
 gst_imaging_storage_map (Storage *s, gboolean write, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   GST_IMAGING_HOLD (&s->lock);
   if (is_host_ready (s, write)) {
     s->on_device.valid = s->on_device.valid && !write;
-  } else {
-    status = gst_imaging_context_push (s->context, error);
-    if (status == IMK_OK) {
-      status = sync_host (s, TRUE, write, error);
-      gst_imaging_context_pop (s->context);
-    }
+    return IMK_OK;
   }
-  return status;
+  GST_IMAGING_ENTER (s->context, error);
+  return sync_host (s, TRUE, write, error);
 }
 
 /* --- copies -------------------------------------------------------------- */
@@ -370,16 +364,12 @@ static ImkStatus
 receive_from_peer (Storage *to, gpointer sent, ImkError *error)
 {
   gpointer stream = gst_imaging_context_stream (to->context);
-  ImkStatus status;
 
-  IMK_TRY (gst_imaging_context_push (to->context, error));
-  status = device_of (to)->event_wait (sent, stream, error);
-  if (status == IMK_OK)
-    status = mark_record (to, &to->on_device.written, stream, error);
-  gst_imaging_context_pop (to->context);
+  GST_IMAGING_ENTER (to->context, error);
   to->on_host.valid = FALSE;
   to->on_device.valid = TRUE;
-  return status;
+  IMK_TRY (device_of (to)->event_wait (sent, stream, error));
+  return mark_record (to, &to->on_device.written, stream, error);
 }
 
 static ImkStatus
@@ -399,17 +389,11 @@ ImkStatus
 gst_imaging_storage_copy (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
-  ImkStatus status;
-
   GST_IMAGING_HOLD (&from->lock);
-  status = gst_imaging_context_push (from->context, error);
-  if (status == IMK_OK) {
-    status = to->context == from->context
-                 ? copy_bytes (to, from, offset, size, error)
-                 : copy_to_peer (to, from, offset, size, error);
-    gst_imaging_context_pop (from->context);
-  }
-  return status;
+  GST_IMAGING_ENTER (from->context, error);
+  return to->context == from->context
+             ? copy_bytes (to, from, offset, size, error)
+             : copy_to_peer (to, from, offset, size, error);
 }
 
 gboolean

@@ -208,12 +208,9 @@ apply_in_context (GstImagingSettings *self, gpointer candidate, ImkError *error)
 {
   GstImagingContext *context =
       self->engine ? gst_imaging_engine_kernel_context (self->engine) : NULL;
-  ImkStatus status;
 
-  IMK_TRY (gst_imaging_context_push (context, error));
-  status = apply (self, candidate, error);
-  gst_imaging_context_pop (context);
-  return status;
+  GST_IMAGING_ENTER (context, error);
+  return apply (self, candidate, error);
 }
 
 /* After a rejection for @why: applies only the new values of @rejected.

@@ -430,15 +430,11 @@ gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
 {
   const GstVideoInfo *info =
       gst_imaging_engine_info (self->element->base.engine);
-  ImkStatus status = IMK_OK;
 
-  IMK_TRY (gst_imaging_context_push (self->context, error));
-  for (guint i = 0; i < self->n_slots && status == IMK_OK; i++)
-    status = need_block (self, &self->slots[i].places[IN], info, error);
-  if (status == IMK_OK)
-    status = warm_up (self, error);
-  gst_imaging_context_pop (self->context);
-  return status;
+  GST_IMAGING_ENTER (self->context, error);
+  for (guint i = 0; i < self->n_slots; i++)
+    IMK_TRY (need_block (self, &self->slots[i].places[IN], info, error));
+  return warm_up (self, error);
 }
 
 /* --- work ----------------------------------------------------------------- */
@@ -563,12 +559,7 @@ ImkStatus
 gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanFound what,
     gpointer values, ImkError *error)
 {
-  ImkStatus status;
-
-  IMK_TRY (gst_imaging_context_push (self->context, error));
-  g_mutex_lock (&self->lock);
-  status = gst_oct_bscan_get_found (self->kernel, what, values, error);
-  g_mutex_unlock (&self->lock);
-  gst_imaging_context_pop (self->context);
-  return status;
+  GST_IMAGING_ENTER (self->context, error);
+  GST_IMAGING_HOLD (&self->lock);
+  return gst_oct_bscan_get_found (self->kernel, what, values, error);
 }

@@ -221,17 +221,12 @@ ImkStatus
 gst_oct_bscan_prepare_kernel (
     GstOctBscan *self, const GstOctBscanPlan *plan, ImkError *error)
 {
-  gboolean on_device = gst_imaging_engine_is_on_cuda (self->base.engine);
-  GstImagingContext *context = gst_imaging_engine_context (self->base.engine);
-  ImkStatus status;
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
 
-  if (on_device)
-    IMK_TRY (gst_imaging_context_push (context, error));
-  status = open_new (plan, on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU,
+  GST_IMAGING_ENTER (context, error);
+  return open_new (plan, context ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU,
       &self->in_use.next, error);
-  if (on_device)
-    gst_imaging_context_pop (context);
-  return status;
 }
 
 /* Without the context of its device, when that is lost. */
