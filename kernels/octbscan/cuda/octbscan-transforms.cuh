@@ -14,6 +14,7 @@
  * all steps, so that what one step writes the next finds in the cache. */
 #pragma once
 
+#include <memory>
 #include <new>
 
 #include "core/cuda/cuda-fft.h"
@@ -338,21 +339,16 @@ run_chunk (const Transforms *t, int set, uint32_t first, const Arguments &a,
       line_grid (a.config.width / 2 + 1, LINE_THREADS, n_lines, stream);
   cudaLaunchConfig_t depths =
       line_grid (a.n_depths, LINE_THREADS, n_rows, stream);
-  ImkStatus status;
 
   l.first_job = first;
-  status = launch_load (a, l, n_lines, stream, error);
+  IMK_TRY (launch_load (a, l, n_lines, stream, error));
   if (l.upsamples) {
-    if (status == IMK_OK)
-      status = transform (
-          t, set, NARROW, l.spectra, l.bins, CUFFT_FORWARD, stream, error);
-    if (status == IMK_OK)
-      status = IMK_CUDA_LAUNCH (error, bins, widen_lines, a, l);
-    if (status == IMK_OK)
-      status = transform (
-          t, set, WIDE, l.wide, l.samples, CUFFT_INVERSE, stream, error);
+    IMK_TRY (transform (
+        t, set, NARROW, l.spectra, l.bins, CUFFT_FORWARD, stream, error));
+    IMK_TRY (IMK_CUDA_LAUNCH (error, bins, widen_lines, a, l));
+    IMK_TRY (transform (
+        t, set, WIDE, l.wide, l.samples, CUFFT_INVERSE, stream, error));
   }
-  IMK_TRY (status);
   IMK_TRY (launch_band (a, l, n_cameras, stream, error));
   IMK_TRY (transform (
       t, set, LAST, l.points, l.depths, CUFFT_FORWARD, stream, error));
@@ -363,16 +359,15 @@ static ImkStatus
 transforms_run (const Transforms &t, const Arguments &a, cudaStream_t stream,
     ImkError *error)
 {
-  ImkStatus status = IMK_OK;
   uint32_t first = 0;
 
-  while (first < a.n_jobs && status == IMK_OK) {
+  while (first < a.n_jobs) {
     int set = t.chunk > 1 && a.n_jobs - first >= t.chunk;
 
-    status = run_chunk (&t, set, first, a, stream, error);
+    IMK_TRY (run_chunk (&t, set, first, a, stream, error));
     first += set ? t.chunk : 1;
   }
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -498,27 +493,25 @@ upload_band (const Transforms *t, uint32_t camera, size_t weights_before,
   size_t n = (size_t) c->n_rows * b->n_taps;
   float2 *weights = t->weights + weights_before * c->n_rows;
   uint32_t *first = t->first + (size_t) camera * c->n_rows;
-  float2 *host = new (std::nothrow) float2[n > c->width ? n : c->width];
-  ImkStatus status;
+  std::unique_ptr<float2[]> host (
+      new (std::nothrow) float2[n > c->width ? n : c->width]);
 
   if (!host)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the weights of camera %u.", camera);
-  lay_out_weights (c, b, host);
-  status = upload (weights, host, n, error);
-  if (status == IMK_OK)
-    status = upload (first, (const uint32_t *) b->first, c->n_rows, error);
+  lay_out_weights (c, b, host.get ());
+  IMK_TRY (upload (weights, host.get (), n, error));
+  IMK_TRY (upload (first, (const uint32_t *) b->first, c->n_rows, error));
   *device = {b->n_taps, first, weights, nullptr};
-  if (b->turn_re && status == IMK_OK) {
+  if (b->turn_re) {
     float2 *turn = t->turns + (size_t) camera * c->width;
 
     for (uint32_t i = 0; i < c->width; i++)
       host[i] = make_float2 (b->turn_re[i], b->turn_im[i]);
-    status = upload (turn, host, c->width, error);
+    IMK_TRY (upload (turn, host.get (), c->width, error));
     device->turn = turn;
   }
-  delete[] host;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -527,20 +520,16 @@ transforms_upload (Transforms *t, const Arguments &a, ImkError *error)
   const ImkOctbscanChain *c = t->chain;
   Band bands[IMK_OCTBSCAN_MAX_CAMERAS];
   size_t weights = 0;
-  ImkStatus status = upload (t->lines.taper, c->taper, a.config.width, error);
 
-  if (status == IMK_OK)
-    status = upload (t->lines.widen, c->widen, a.config.width / 2 + 1, error);
-  if (status == IMK_OK)
-    status = upload (t->lines.finish, c->finish, a.n_depths, error);
-  for (uint32_t i = 0; i < c->n_cameras && status == IMK_OK; i++) {
-    status = upload_band (t, i, weights, &bands[i], error);
+  IMK_TRY (upload (t->lines.taper, c->taper, a.config.width, error));
+  IMK_TRY (upload (t->lines.widen, c->widen, a.config.width / 2 + 1, error));
+  IMK_TRY (upload (t->lines.finish, c->finish, a.n_depths, error));
+  for (uint32_t i = 0; i < c->n_cameras; i++) {
+    IMK_TRY (upload_band (t, i, weights, &bands[i], error));
     weights += c->bands[i].n_taps;
   }
-  if (status == IMK_OK)
-    status = upload (t->lines.bands, bands, c->n_cameras, error);
   t->chain = nullptr;
-  return status;
+  return upload (t->lines.bands, bands, c->n_cameras, error);
 }
 
 /* 1 for each row, as what comes out is Z itself. */
