@@ -430,8 +430,7 @@ imk_fft_new_with (const ImkFftLibrary *library, const ImkFftConfig *config,
   ImkStatus status;
   ImkFft *fft;
 
-  imk_fft_config_init (&own);
-  config = imk_config_read (config, &own, "imk_fft_config_init", error);
+  config = IMK_CONFIG_READ (fft, config, &own, error);
   if (!config)
     return IMK_ERROR_CONFIG;
   complete = *config;

@@ -141,8 +141,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
   ImkInsarform *s;
   ImkStatus status = IMK_OK;
 
-  imk_insarform_config_init (&own);
-  config = imk_config_read (config, &own, "imk_insarform_config_init", error);
+  config = IMK_CONFIG_READ (insarform, config, &own, error);
   IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   if (backend != IMK_BACKEND_CPU)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,

@@ -184,8 +184,7 @@ make_sizes (
 {
   ImkInsarxcorrConfig own;
 
-  imk_insarxcorr_config_init (&own);
-  config = imk_config_read (config, &own, "imk_insarxcorr_config_init", error);
+  config = IMK_CONFIG_READ (insarxcorr, config, &own, error);
   IMK_TRY (config ? check_limits (config, error) : IMK_ERROR_CONFIG);
   IMK_TRY (check_reals (config, error));
   imk_insarxcorr_plan_sizes (plan, config);

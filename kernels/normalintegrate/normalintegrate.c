@@ -43,16 +43,6 @@ imk_normalintegrate_config_init_sized (
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkNormalintegrateConfig *
-read_config (const ImkNormalintegrateConfig *config,
-    ImkNormalintegrateConfig *own, ImkError *error)
-{
-  imk_normalintegrate_config_init (own);
-  return imk_config_read (
-      config, own, "imk_normalintegrate_config_init", error);
-}
-
 static ImkStatus
 check_format (const ImkNormalintegrateConfig *c, ImkError *error)
 {
@@ -228,7 +218,8 @@ imk_normalintegrate_new (ImkBackend backend,
     ImkError *error)
 {
   ImkNormalintegrateConfig own;
-  const ImkNormalintegrateConfig *config = read_config (given, &own, error);
+  const ImkNormalintegrateConfig *config =
+      IMK_CONFIG_READ (normalintegrate, given, &own, error);
   const void *table = NULL;
   ImkNormalintegrate *s;
   ImkNormalintegratePlan plan;
@@ -262,7 +253,8 @@ imk_normalintegrate_update (ImkNormalintegrate *self,
     const ImkNormalintegrateConfig *given, ImkError *error)
 {
   ImkNormalintegrateConfig own;
-  const ImkNormalintegrateConfig *config = read_config (given, &own, error);
+  const ImkNormalintegrateConfig *config =
+      IMK_CONFIG_READ (normalintegrate, given, &own, error);
 
   IMK_TRY (
       config ? check_params (config, &self->plan, error) : IMK_ERROR_CONFIG);

@@ -248,7 +248,7 @@ ImkStatus
 imk_octbscan_take_config (
     const ImkOctbscanConfig *given, ImkOctbscanConfig *c, ImkError *error)
 {
-  const ImkOctbscanConfig *config = imk_octbscan_read_config (given, c, error);
+  const ImkOctbscanConfig *config = IMK_CONFIG_READ (octbscan, given, c, error);
 
   if (!config)
     return IMK_ERROR_CONFIG;

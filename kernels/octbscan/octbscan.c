@@ -210,7 +210,7 @@ imk_octbscan_update (
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
+      IMK_CONFIG_READ (octbscan, given, &own, error);
 
   IMK_TRY (
       config ? imk_octbscan_check_range (config, error) : IMK_ERROR_CONFIG);

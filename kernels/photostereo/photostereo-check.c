@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that a
  * NaN fails them. */
-#include "core/config.h"
 #include "photostereo/photostereo-plan.h"
 
 #include <math.h>
@@ -210,20 +209,12 @@ imk_photostereo_check_config (const ImkPhotostereoConfig *c, ImkError *error)
   return imk_photostereo_check_params (c, error);
 }
 
-const ImkPhotostereoConfig *
-imk_photostereo_read_config (const ImkPhotostereoConfig *config,
-    ImkPhotostereoConfig *own, ImkError *error)
-{
-  imk_photostereo_config_init (own);
-  return imk_config_read (config, own, "imk_photostereo_config_init", error);
-}
-
 uint32_t
 imk_photostereo_n_colours (const ImkPhotostereoConfig *given)
 {
   ImkPhotostereoConfig own;
   const ImkPhotostereoConfig *c =
-      imk_photostereo_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (photostereo, given, &own, NULL);
 
   if (!c)
     return 0;

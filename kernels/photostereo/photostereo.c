@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config.h"
 #include "photostereo/photostereo-plan.h"
 
 struct ImkPhotostereo {
@@ -118,7 +117,7 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
 {
   ImkPhotostereoConfig own;
   const ImkPhotostereoConfig *config =
-      imk_photostereo_read_config (given, &own, error);
+      IMK_CONFIG_READ (photostereo, given, &own, error);
   const void *table = NULL;
   ImkPhotostereo *s;
   ImkStatus status;
@@ -150,7 +149,7 @@ imk_photostereo_update (
 {
   ImkPhotostereoConfig own;
   const ImkPhotostereoConfig *config =
-      imk_photostereo_read_config (given, &own, error);
+      IMK_CONFIG_READ (photostereo, given, &own, error);
   ImkStatus status =
       config ? imk_photostereo_check_params (config, error) : IMK_ERROR_CONFIG;
   ImkPhotostereoParams params;

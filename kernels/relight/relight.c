@@ -34,15 +34,6 @@ imk_relight_config_init_sized (ImkRelightConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkRelightConfig *
-read_config (
-    const ImkRelightConfig *config, ImkRelightConfig *own, ImkError *error)
-{
-  imk_relight_config_init (own);
-  return imk_config_read (config, own, "imk_relight_config_init", error);
-}
-
 static ImkStatus
 check_config (const ImkRelightConfig *c, ImkError *error)
 {
@@ -98,7 +89,8 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *given,
     ImkRelight **self, ImkError *error)
 {
   ImkRelightConfig own;
-  const ImkRelightConfig *config = read_config (given, &own, error);
+  const ImkRelightConfig *config =
+      IMK_CONFIG_READ (relight, given, &own, error);
   const void *table = NULL;
   ImkRelight *s;
   ImkStatus status;
@@ -131,7 +123,8 @@ imk_relight_update (
     ImkRelight *self, const ImkRelightConfig *given, ImkError *error)
 {
   ImkRelightConfig own;
-  const ImkRelightConfig *config = read_config (given, &own, error);
+  const ImkRelightConfig *config =
+      IMK_CONFIG_READ (relight, given, &own, error);
 
   IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   self->params = params_of (config);

@@ -43,15 +43,6 @@ imk_slcresample_config_init_sized (ImkSlcresampleConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkSlcresampleConfig *
-read_config (const ImkSlcresampleConfig *config, ImkSlcresampleConfig *own,
-    ImkError *error)
-{
-  imk_slcresample_config_init (own);
-  return imk_config_read (config, own, "imk_slcresample_config_init", error);
-}
-
 /* --- validation: the comparisons are written so that a NaN fails them ----- */
 
 static ImkStatus
@@ -114,7 +105,8 @@ imk_slcresample_covered (const ImkSlcresampleConfig *config)
 {
   enum { GRID = 64 };
   ImkSlcresampleConfig own;
-  const ImkSlcresampleConfig *c = read_config (config, &own, NULL);
+  const ImkSlcresampleConfig *c =
+      IMK_CONFIG_READ (slcresample, config, &own, NULL);
   double before, behind;
   uint32_t n = 0;
 
@@ -248,7 +240,8 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
     ImkSlcresample **self, ImkError *error)
 {
   ImkSlcresampleConfig own;
-  const ImkSlcresampleConfig *config = read_config (given, &own, error);
+  const ImkSlcresampleConfig *config =
+      IMK_CONFIG_READ (slcresample, given, &own, error);
   ImkStatus status;
   ImkSlcresample *s;
 

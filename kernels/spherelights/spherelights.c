@@ -70,15 +70,6 @@ imk_spherelights_config_init_sized (ImkSpherelightsConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkSpherelightsConfig *
-read_config (const ImkSpherelightsConfig *config, ImkSpherelightsConfig *own,
-    ImkError *error)
-{
-  imk_spherelights_config_init (own);
-  return imk_config_read (config, own, "imk_spherelights_config_init", error);
-}
-
 static ImkStatus
 check_config (const ImkSpherelightsConfig *c, ImkError *error)
 {
@@ -139,7 +130,8 @@ imk_spherelights_new (
     const ImkSpherelightsConfig *given, ImkSpherelights **self, ImkError *error)
 {
   ImkSpherelightsConfig own;
-  const ImkSpherelightsConfig *config = read_config (given, &own, error);
+  const ImkSpherelightsConfig *config =
+      IMK_CONFIG_READ (spherelights, given, &own, error);
   ImkStatus status = IMK_OK;
   ImkSpherelights *s;
   size_t n;

@@ -28,15 +28,6 @@ imk_invert_config_init_sized (ImkInvertConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkInvertConfig *
-read_config (
-    const ImkInvertConfig *config, ImkInvertConfig *own, ImkError *error)
-{
-  imk_invert_config_init (own);
-  return imk_config_read (config, own, "imk_invert_config_init", error);
-}
-
 static ImkStatus
 check_config (const ImkInvertConfig *c, ImkError *error)
 {
@@ -64,7 +55,7 @@ imk_invert_new (ImkBackend backend, const ImkInvertConfig *given,
     ImkInvert **self, ImkError *error)
 {
   ImkInvertConfig own;
-  const ImkInvertConfig *config = read_config (given, &own, error);
+  const ImkInvertConfig *config = IMK_CONFIG_READ (invert, given, &own, error);
   const void *table = NULL;
   ImkInvert *made;
   ImkStatus status;
@@ -93,7 +84,7 @@ imk_invert_update (
     ImkInvert *self, const ImkInvertConfig *given, ImkError *error)
 {
   ImkInvertConfig own;
-  const ImkInvertConfig *config = read_config (given, &own, error);
+  const ImkInvertConfig *config = IMK_CONFIG_READ (invert, given, &own, error);
   const ImkInvertConfig *old = &self->config;
 
   IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);

@@ -28,7 +28,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
+      IMK_CONFIG_READ (octbscan, given, &own, error);
   ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
   size_t n = (size_t) in->width * in->height;
   ImkPool *pool = NULL;

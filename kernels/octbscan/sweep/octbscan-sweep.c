@@ -42,14 +42,6 @@ imk_octbscan_sweep_config_init_sized (
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-static const ImkOctbscanSweepConfig *
-read_config (const ImkOctbscanSweepConfig *config, ImkOctbscanSweepConfig *own,
-    ImkError *error)
-{
-  imk_octbscan_sweep_config_init (own);
-  return imk_config_read (config, own, "imk_octbscan_sweep_config_init", error);
-}
-
 static ImkStatus
 check_window (const ImkOctbscanSweepConfig *c, ImkError *error)
 {
@@ -92,7 +84,8 @@ ImkStatus
 imk_octbscan_sweep_check (const ImkOctbscanSweepConfig *given, ImkError *error)
 {
   ImkOctbscanSweepConfig own;
-  const ImkOctbscanSweepConfig *config = read_config (given, &own, error);
+  const ImkOctbscanSweepConfig *config =
+      IMK_CONFIG_READ (octbscan_sweep, given, &own, error);
 
   return config ? check_config (config, error) : IMK_ERROR_CONFIG;
 }
@@ -274,7 +267,8 @@ imk_octbscan_sweep_new (const ImkOctbscanSweepConfig *given,
     ImkOctbscanSweep **self, ImkError *error)
 {
   ImkOctbscanSweepConfig own;
-  const ImkOctbscanSweepConfig *c = read_config (given, &own, error);
+  const ImkOctbscanSweepConfig *c =
+      IMK_CONFIG_READ (octbscan_sweep, given, &own, error);
   ImkOctbscanSweep *made;
   size_t n_record;
 
