@@ -464,17 +464,13 @@ solve (Solver *s, const ImkOctbscanConfig *given,
 {
   const ImkOctbscanCamera *now = &s->config->cameras[0];
   ImkOctbscanCamera next = *now;
-  ImkStatus status =
-      imk_octbscan_grid_positions (s->config, 0, s->positions, error);
 
+  IMK_TRY (imk_octbscan_grid_positions (s->config, 0, s->positions, error));
   for (uint32_t i = 0; i < s->n; i++)
     s->x[i] = 2.0 * i / (s->n - 1) - 1;
-  for (uint32_t j = 0; status == IMK_OK && j < s->n_curves; j++)
+  for (uint32_t j = 0; j < s->n_curves; j++)
     fill_curve (s, &fringes[j], &s->curves[j]);
-  if (status == IMK_OK)
-    status = choose_degree (s, &found->phase_error, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (choose_degree (s, &found->phase_error, error));
   if (!find_dispersion (s, found))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The fringe of camera %u has light in too few samples.", s->camera);
@@ -486,13 +482,13 @@ solve (Solver *s, const ImkOctbscanConfig *given,
     next.values = found->k;
     next.n_values = found->n_k;
   }
-  for (uint32_t j = 0; status == IMK_OK && j < s->n_curves; j++) {
-    status = measure_position (s, given->upsample, now, &next, &fringes[j],
-        &found->positions[j], error);
+  for (uint32_t j = 0; j < s->n_curves; j++) {
+    IMK_TRY (measure_position (s, given->upsample, now, &next, &fringes[j],
+        &found->positions[j], error));
     found->positions[j].phase_error = s->curves[j].error;
   }
   found->n = s->n_curves;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus

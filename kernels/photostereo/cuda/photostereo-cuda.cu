@@ -206,61 +206,52 @@ static ImkStatus
 put_complete (Cuda *cuda, ImkError *error)
 {
   uint32_t packet = cuda->complete;
-  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (cuda->filled));
 
   cuda->complete = NO_PACKET;
-  if (status == IMK_OK)
-    status = put_packet (cuda, packet, error);
-  return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
+  IMK_TRY (IMK_CUDA (error, cudaEventSynchronize (cuda->filled)));
+  IMK_TRY (put_packet (cuda, packet, error));
+  return follow_sums (cuda, cuda->work, error);
 }
 
 /* Its pictures are under way. */
 static ImkStatus
 complete_packet (Cuda *cuda, uint32_t packet, ImkError *error)
 {
-  ImkStatus status =
-      cuda->complete == NO_PACKET ? IMK_OK : put_complete (cuda, error);
-
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (cuda->filled, cuda->stream));
-  if (status == IMK_OK)
-    cuda->complete = packet;
+  if (cuda->complete != NO_PACKET)
+    IMK_TRY (put_complete (cuda, error));
+  IMK_TRY (IMK_CUDA (error, cudaEventRecord (cuda->filled, cuda->stream)));
+  cuda->complete = packet;
   cuda->n_since_complete = 0;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
 put_all (Cuda *cuda, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
   bool waits = false;
 
   cuda->complete = NO_PACKET;
-  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments) && status == IMK_OK;
-       i++) {
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments); i++) {
     if (!cuda->waiting[i])
       continue;
-    status =
-        waits ? IMK_OK : follow (cuda->work, cuda->filled, cuda->stream, error);
+    if (!waits)
+      IMK_TRY (follow (cuda->work, cuda->filled, cuda->stream, error));
     waits = true;
-    if (status == IMK_OK)
-      status = put_packet (cuda, i, error);
+    IMK_TRY (put_packet (cuda, i, error));
   }
-  return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
+  return follow_sums (cuda, cuda->work, error);
 }
 
 /* Pictures may come on another stream than before. */
 static ImkStatus
 follow_stream (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status;
-
   if (stream == cuda->stream)
     return IMK_OK;
-  status = follow (stream, cuda->left, cuda->stream, error);
+  IMK_TRY (follow (stream, cuda->left, cuda->stream, error));
   cuda->stream = stream;
   cuda->n_waited = 0;
-  return status;
+  return IMK_OK;
 }
 
 /* Returns: in *slot, one that is free; if all wait for the rest of their
@@ -288,14 +279,12 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
   uint32_t light = virtual_light (&cuda->arguments, real_light, band);
   uint32_t n = packet_lights (cuda->arguments.plan.type), packet = light / n;
   uint32_t slot = 0;
-  ImkStatus status;
 
-  status = follow_stream (cuda, (cudaStream_t) stream, error);
+  IMK_TRY (follow_stream (cuda, (cudaStream_t) stream, error));
   if (cuda->in_strips) {
     cuda->frames[light] = *frame;
-    return status;
+    return IMK_OK;
   }
-  IMK_TRY (status);
   IMK_TRY (take_slot (cuda, &slot, error));
   /* Puts complete in order, so the event of a later put is also valid. */
   if (cuda->slot_put[slot] > cuda->n_waited) {
@@ -345,24 +334,21 @@ upload_lights (Cuda *cuda, const uint32_t *lights, uint32_t n,
 {
   Arguments *a = &cuda->arguments;
   uint32_t n_lit = n_lit_of (a);
-  ImkStatus status = IMK_OK;
 
   /* Pageable memory has been read when these calls return. */
   if (n)
-    status = IMK_CUDA (
+    IMK_TRY (IMK_CUDA (
         error, cudaMemcpyAsync (cuda->lights, lights, n * sizeof (*lights),
-                   cudaMemcpyHostToDevice, stream));
+                   cudaMemcpyHostToDevice, stream)));
   for (uint32_t i = 0; i < n_lit; i++)
     cuda->host_set[i] = absent_lit (&cuda->host_lit[i]);
   for (uint32_t i = 0; i < n; i++)
     cuda->host_set[lights[i]] = cuda->host_lit[lights[i]];
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMemcpyAsync (cuda->lit + n_lit, cuda->host_set,
-                   n_lit * sizeof (Lit), cudaMemcpyHostToDevice, stream));
   a->lights = cuda->lights;
   a->n_lights = n;
-  return status;
+  return IMK_CUDA (
+      error, cudaMemcpyAsync (cuda->lit + n_lit, cuda->host_set,
+                 n_lit * sizeof (Lit), cudaMemcpyHostToDevice, stream));
 }
 
 /* All rows of the store, tile by tile. */
@@ -403,24 +389,23 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *bands,
   const Arguments *a = &cuda->arguments;
   uint32_t size = packet_lights (a->plan.type), band = packet / a->n_packets;
   uint32_t first = packet % a->n_packets * size;
-  ImkStatus status = IMK_CUDA (
-      error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0));
   Put put = {};
 
+  IMK_TRY (IMK_CUDA (
+      error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0)));
   put.packet = packet;
   put.from_row = first_needed (&cuda->arguments);
   for (uint32_t i = 0; i < size && first + i < a->plan.n_lights; i++) {
     uint32_t light = first + i, slot = first_slot + i;
 
-    if (status != IMK_OK || !(bands[light] >> band & 1))
+    if (!(bands[light] >> band & 1))
       continue;
     put.fresh |= 1u << i;
     put.from[i] = cuda->slots + slot * cuda->slot_size;
-    status = copy_rows (cuda, &cuda->frames[virtual_light (a, light, band)],
-        slot, cuda->work, error);
+    IMK_TRY (copy_rows (cuda, &cuda->frames[virtual_light (a, light, band)],
+        slot, cuda->work, error));
   }
   cuda->stored[packet] = put.fresh;
-  IMK_TRY (status);
   IMK_TRY (follow (stream, cuda->filled, cuda->work, error));
   IMK_TRY (imk_photostereo_cuda_put (&cuda->arguments, &put, stream, error));
   return IMK_CUDA (error, cudaEventRecord (cuda->put_done[first_slot], stream));
@@ -432,19 +417,16 @@ solve_strip (
 {
   Arguments *a = &cuda->arguments;
   uint32_t size = packet_lights (a->plan.type);
-  ImkStatus status = IMK_OK;
 
   a->n_summed = 0;
   memset (cuda->stored, 0, n_packets_of (a) * sizeof (*cuda->stored));
-  for (uint32_t packet = 0; packet < n_packets_of (a) && status == IMK_OK;
-       packet++) {
-    status = load_packet (
-        cuda, packet, bands, cuda->next_slot ? 0 : size, stream, error);
+  for (uint32_t packet = 0; packet < n_packets_of (a); packet++) {
+    IMK_TRY (load_packet (
+        cuda, packet, bands, cuda->next_slot ? 0 : size, stream, error));
     cuda->next_slot = !cuda->next_slot;
-    if (status == IMK_OK)
-      status = follow_sums (cuda, stream, error);
+    IMK_TRY (follow_sums (cuda, stream, error));
   }
-  return status == IMK_OK ? solve_tiles (cuda, stream, error) : status;
+  return solve_tiles (cuda, stream, error);
 }
 
 static ImkStatus
@@ -453,14 +435,13 @@ solve_strips (
 {
   Arguments *a = &cuda->arguments;
   uint32_t end = end_solved (&a->plan), rows = a->n_rows;
+  ImkStatus status = IMK_OK;
+
   /* pictures are there when the caller's stream comes here, or the last of
    * those that they came on */
-  ImkStatus status = follow (cuda->work, cuda->ready, stream, error);
-
-  if (status == IMK_OK)
-    status = follow (cuda->work, cuda->filled, cuda->stream, error);
-  if (status == IMK_OK)
-    status = forget_seen (cuda, stream, error);
+  IMK_TRY (follow (cuda->work, cuda->ready, stream, error));
+  IMK_TRY (follow (cuda->work, cuda->filled, cuda->stream, error));
+  IMK_TRY (forget_seen (cuda, stream, error));
   for (a->first_row = first_solved (&a->plan);
        a->first_row < end && status == IMK_OK; a->first_row += rows) {
     uint32_t left = end - a->first_row;

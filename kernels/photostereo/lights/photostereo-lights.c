@@ -210,10 +210,9 @@ parse_light (Reader *r, const Token *tokens, uint32_t n_tokens, uint32_t n,
     ImkPhotostereoLights *list)
 {
   double v[MAX_COLUMNS] = {0};
-  ImkStatus status = parse_numbers (r, tokens, n_tokens, n, v);
   ImkPhotostereoLight light;
 
-  IMK_TRY (status);
+  IMK_TRY (parse_numbers (r, tokens, n_tokens, n, v));
   light = (ImkPhotostereoLight){
       .x = v[0], .y = v[1], .z = v[2], .intensity = {1, 1, 1}};
   for (uint32_t i = 0; i < 3 && n > 3; i++)
@@ -422,36 +421,34 @@ add_dome_lights (Reader *r, const ImkJson *dome, const char *key, uint32_t n,
   static const char *const rgb[] = {"r", "g", "b"};
   const ImkJson *adjust = imk_json_get (dome, "ledAdjust");
   uint32_t n_adjust = 0;
-  ImkStatus status = parse_triples (r, array, key, xyz, n, values);
   const ImkJson *item = array->child;
 
-  for (uint32_t i = 0; i < n && status == IMK_OK; i++, item = item->next) {
+  IMK_TRY (parse_triples (r, array, key, xyz, n, values));
+  for (uint32_t i = 0; i < n; i++, item = item->next) {
     ImkPhotostereoLight light = {.x = values[i][0],
         .y = values[i][1],
         .z = values[i][2],
         .intensity = {1, 1, 1}};
 
     r->line = item->line;
-    status = check_vector (r, &light);
-    if (status == IMK_OK)
-      status = append (r, list, &light);
+    IMK_TRY (check_vector (r, &light));
+    IMK_TRY (append (r, list, &light));
   }
-  if (status != IMK_OK || !adjust || !adjust->child)
-    return status;
-  status = find_array (r, dome, "ledAdjust", &n_adjust, &adjust);
-  if (status == IMK_OK && n_adjust != n)
+  if (!adjust || !adjust->child)
+    return IMK_OK;
+  IMK_TRY (find_array (r, dome, "ledAdjust", &n_adjust, &adjust));
+  if (n_adjust != n)
     return imk_error_set (r->error, IMK_ERROR_FILE,
         "%s, line %u: \"ledAdjust\" has %u entries for %u lights.", r->name,
         adjust->line, n_adjust, n);
-  if (status == IMK_OK)
-    status = parse_triples (r, adjust, "ledAdjust", rgb, n, values);
+  IMK_TRY (parse_triples (r, adjust, "ledAdjust", rgb, n, values));
   item = adjust->child;
-  for (uint32_t i = 0; i < n && status == IMK_OK; i++, item = item->next) {
+  for (uint32_t i = 0; i < n; i++, item = item->next) {
     r->line = item->line;
-    status = check_intensity (r, values[i], 3);
+    IMK_TRY (check_intensity (r, values[i], 3));
     memcpy (list->lights[i].intensity, values[i], sizeof (values[i]));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -556,17 +553,17 @@ read_views (Reader *r, const ImkJson *json, ImkPhotostereoLights *list)
 {
   const ImkJson *array;
   uint32_t n;
-  ImkStatus status = find_array (r, json, "lights", &n, &array);
 
-  if (status == IMK_OK && n == 0)
+  IMK_TRY (find_array (r, json, "lights", &n, &array));
+  if (n == 0)
     return imk_error_set (
         r->error, IMK_ERROR_FILE, "%s has no lights in it.", r->name);
   list->kind = IMK_PHOTOSTEREO_KIND_DIRECTIONS;
   n = 0;
-  for (const ImkJson *item = array ? array->child : NULL;
-       item && status == IMK_OK; item = item->next)
-    status = read_view (r, item, n++, list);
-  return status;
+  for (const ImkJson *item = array ? array->child : NULL; item;
+       item = item->next)
+    IMK_TRY (read_view (r, item, n++, list));
+  return IMK_OK;
 }
 
 static ImkStatus
