@@ -15,15 +15,14 @@ static ImkStatus
 mark_record (Storage *s, Mark *mark, gpointer stream, ImkError *error)
 {
   const ImkDevice *device = device_of (s);
-  ImkStatus status = IMK_OK;
 
-  if (!mark->event)
-    status = device->event_new (&mark->event, error);
-  if (status == IMK_OK)
-    status = device->event_record (mark->event, stream, error);
   mark->stream = stream;
-  mark->pending = status == IMK_OK;
-  return status;
+  mark->pending = FALSE;
+  if (!mark->event)
+    IMK_TRY (device->event_new (&mark->event, error));
+  IMK_TRY (device->event_record (mark->event, stream, error));
+  mark->pending = TRUE;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -143,10 +142,8 @@ static ImkStatus
 wait_for_view (Storage *s, const View *view, gboolean write, gpointer stream,
     ImkError *error)
 {
-  ImkStatus status = mark_wait (s, &view->written, stream, error);
-
-  return status == IMK_OK && write ? wait_for_readers (s, stream, error)
-                                   : status;
+  IMK_TRY (mark_wait (s, &view->written, stream, error));
+  return write ? wait_for_readers (s, stream, error) : IMK_OK;
 }
 
 static ImkStatus
@@ -322,15 +319,12 @@ copy_on_device (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
   gpointer stream = gst_imaging_context_stream (from->context);
-  ImkStatus status = need_device (to, error);
 
-  if (status == IMK_OK)
-    status = copy_from_device (to, from, offset, size, stream, error);
-  if (status == IMK_OK)
-    status = mark_record (to, &to->on_device.written, stream, error);
   to->on_host.valid = FALSE;
   to->on_device.valid = TRUE;
-  return status;
+  IMK_TRY (need_device (to, error));
+  IMK_TRY (copy_from_device (to, from, offset, size, stream, error));
+  return mark_record (to, &to->on_device.written, stream, error);
 }
 
 static ImkStatus

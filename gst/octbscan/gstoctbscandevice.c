@@ -240,24 +240,20 @@ map_plane (GstOctBscanDevice *self, Slot *slot, guint kind, Plane *plane,
 {
   GstMapFlags access = kind == IN ? GST_MAP_READ : GST_MAP_WRITE;
   Places *p = &slot->places[kind];
-  ImkStatus status = IMK_OK;
 
   plane->is_block = plane->is_mapped = FALSE;
   if (as_block)
-    status = need_block (self, p, info, error);
-  if (status != IMK_OK ||
-      (as_block && take_place (p, plane, buffer, info, access)))
-    return status;
+    IMK_TRY (need_block (self, p, info, error));
+  if (as_block && take_place (p, plane, buffer, info, access))
+    return IMK_OK;
   if (plane->n > 1)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "A buffer of %u B-scans cannot be read or written.", plane->n);
-  status = gst_imaging_engine_map_on (self->element->base.engine, buffer, info,
-      access, GST_IMAGING_REACH_DEVICE, slot->stream, &plane->frame, error);
-  if (status == IMK_OK) {
-    plane->image = plane->frame.planes[0];
-    plane->is_mapped = TRUE;
-  }
-  return status;
+  IMK_TRY (gst_imaging_engine_map_on (self->element->base.engine, buffer, info,
+      access, GST_IMAGING_REACH_DEVICE, slot->stream, &plane->frame, error));
+  plane->image = plane->frame.planes[0];
+  plane->is_mapped = TRUE;
+  return IMK_OK;
 }
 
 static ImkStatus

@@ -58,22 +58,20 @@ get_live (GstOctBscanPlan *self, const Settings *s, ImkError *error)
 {
   ImkOctbscanConfig *c = &self->config;
   gdouble *live = self->live;
-  ImkStatus status = IMK_OK;
 
   if (!s->dispersion_2 && !s->dispersion_3)
     return IMK_OK;
-  for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
+  for (guint i = 0; i < c->n_cameras; i++) {
     const ImkOctbscanCamera *own = &c->cameras[i];
 
-    status = live_value ("dispersion-2", s->dispersion_2, c->n_cameras, i,
-        own->n_dispersion > 2 ? own->dispersion[2] : 0, &live[2 * i], error);
-    if (status == IMK_OK)
-      status = live_value ("dispersion-3", s->dispersion_3, c->n_cameras, i,
-          own->n_dispersion > 3 ? own->dispersion[3] : 0, &live[2 * i + 1],
-          error);
+    IMK_TRY (live_value ("dispersion-2", s->dispersion_2, c->n_cameras, i,
+        own->n_dispersion > 2 ? own->dispersion[2] : 0, &live[2 * i], error));
+    IMK_TRY (live_value ("dispersion-3", s->dispersion_3, c->n_cameras, i,
+        own->n_dispersion > 3 ? own->dispersion[3] : 0, &live[2 * i + 1],
+        error));
   }
   c->live_dispersion = live;
-  return status;
+  return IMK_OK;
 }
 
 /* A device takes so many B-scans at once that it is busy for about a

@@ -206,26 +206,22 @@ open_settings (GstShCentroid *self, ImkBackend backend,
     ImkShcentroidConfig *config, GstShCentroidKernel *kernel, ImkError *error)
 {
   const GstShCentroidSettings *s = gst_sh_centroid_now (self);
-  ImkStatus status = gst_sh_centroid_settings_scale (s, config, error);
 
+  IMK_TRY (gst_sh_centroid_settings_scale (s, config, error));
   kernel->provisional = !has_grid_in_force (self) &&
                         !gst_sh_centroid_settings_have_grid (s) &&
                         gst_sh_centroid_finds_grid (self);
   if (kernel->provisional) {
     take_whole_frame (config);
   } else {
-    if (status == IMK_OK)
-      status = gst_sh_centroid_settings_cells (s, config, error);
-    if (status == IMK_OK)
-      status = gst_sh_centroid_tables_load (&kernel->tables, s, config, error);
+    IMK_TRY (gst_sh_centroid_settings_cells (s, config, error));
+    IMK_TRY (gst_sh_centroid_tables_load (&kernel->tables, s, config, error));
   }
-  return status == IMK_OK
-             ? gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
-                   backend, config, kernel->provisional ? NULL : places_of (s),
-                   self->capture.n_wanted > 0 &&
-                       self->capture.kind == GST_SH_CENTROID_REFERENCE,
-                   error)
-             : status;
+  return gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
+      backend, config, kernel->provisional ? NULL : places_of (s),
+      self->capture.n_wanted > 0 &&
+          self->capture.kind == GST_SH_CENTROID_REFERENCE,
+      error);
 }
 
 /* What was open stays until there is something new. */
