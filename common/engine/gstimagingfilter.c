@@ -89,8 +89,7 @@ gst_imaging_filter_peek (GstImagingFilter *self, const ImkImage *plane,
   host->stride = row_size;
   host->data = g_try_malloc (row_size * plane->height);
   if (!host->data)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for a frame of %" G_GSIZE_FORMAT " bytes.",
+    return IMK_NO_MEMORY (error, "for a frame of %" G_GSIZE_FORMAT " bytes.",
         row_size * plane->height);
   status =
       gst_imaging_context_device (gst_imaging_engine_context (engine))

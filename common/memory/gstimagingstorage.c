@@ -117,8 +117,7 @@ need_host (Storage *s, ImkError *error)
   if (posix_memalign (&s->host, HOST_ALIGNMENT, s->size) == 0)
     return IMK_OK;
   s->host = NULL;
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for %" G_GSIZE_FORMAT " bytes.", s->size);
+  return IMK_NO_MEMORY (error, "for %" G_GSIZE_FORMAT " bytes.", s->size);
 }
 
 static ImkStatus

@@ -63,8 +63,7 @@ gst_imaging_table_new (
   }
   if (self->pool && self->values_pool)
     return self;
-  imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for results of %u x %u numbers.", width, height);
+  IMK_NO_MEMORY (error, "for results of %u x %u numbers.", width, height);
   gst_imaging_table_free (self);
   return NULL;
 }
@@ -157,9 +156,8 @@ gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
       (with_values && gst_buffer_pool_acquire_buffer (self->values_pool,
                           &self->values, NULL) != GST_FLOW_OK)) {
     gst_clear_buffer (&self->data);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for results of %u x %u numbers.", self->width,
-        self->height);
+    return IMK_NO_MEMORY (
+        error, "for results of %u x %u numbers.", self->width, self->height);
   }
   self->stream = stream;
   images[1] = (ImkImage){0};
@@ -211,8 +209,7 @@ gst_imaging_table_begin_flags (
     self->flags_pool = new_pool (self->allocator, n);
   if (!self->flags_pool || gst_buffer_pool_acquire_buffer (self->flags_pool,
                                &self->flags, NULL) != GST_FLOW_OK)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for %u flags.", n);
+    return IMK_NO_MEMORY (error, "for %u flags.", n);
   return open_target (
       self, &self->targets[2], self->flags, n, 1, IMK_TYPE_U8, image, error);
 }

@@ -31,9 +31,8 @@ write_memory (gpointer data, gconstpointer bytes, gsize size, ImkError *error)
     guint8 *more = g_try_realloc (m->bytes, room);
 
     if (!more)
-      return imk_error_set (error, IMK_ERROR_MEMORY,
-          "There is no memory for a mesh of %" G_GSIZE_FORMAT
-          " bytes. Make mesh-step larger.",
+      return IMK_NO_MEMORY (error,
+          "for a mesh of %" G_GSIZE_FORMAT " bytes. Make mesh-step larger.",
           room);
     m->bytes = more;
     m->room = room;
@@ -103,9 +102,8 @@ colours_of (const GstImagingPicture *p, const ImkImage *image, ImkError *error)
   guint8 *levels = screen_levels (), *to = colours;
 
   if (!colours)
-    imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for an albedo of %u x %u pixels.", p->width,
-        p->height);
+    IMK_NO_MEMORY (
+        error, "for an albedo of %u x %u pixels.", p->width, p->height);
   for (guint y = 0; colours && y < p->height; y++)
     for (guint x = 0; x < p->width; x++)
       for (guint i = 0; i < 3; i++)

@@ -73,10 +73,8 @@ acquire_heights (
   w->heights = gst_buffer_new_allocate (allocator, size, NULL);
   gst_clear_object (&allocator);
   return w->heights ? IMK_OK
-                    : imk_error_set (error, IMK_ERROR_MEMORY,
-                          "There is no memory for heights of %" G_GSIZE_FORMAT
-                          " bytes.",
-                          size);
+                    : IMK_NO_MEMORY (error,
+                          "for heights of %" G_GSIZE_FORMAT " bytes.", size);
 }
 
 ImkStatus

@@ -53,3 +53,7 @@ IMK_API ImkStatus imk_error_set (ImkError *error, ImkStatus code,
     if (imk_try_status != IMK_OK) \
       return imk_try_status; \
   } while (0)
+
+/* As imk_error_set (), after "There is no memory ". */
+#define IMK_NO_MEMORY(error, ...) \
+  imk_error_set ((error), IMK_ERROR_MEMORY, "There is no memory " __VA_ARGS__)

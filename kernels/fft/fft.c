@@ -245,8 +245,7 @@ give_scratch (ImkFft *self, Scratch *scratch)
 static ImkStatus
 no_memory (size_t size, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for an FFT: %zu bytes were asked for.", size);
+  return IMK_NO_MEMORY (error, "for an FFT: %zu bytes were asked for.", size);
 }
 
 /* --- planes as rows and columns ------------------------------------------ */

@@ -149,8 +149,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
   IMK_TRY (imk_cpu_level (&level, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->cells.config = *config;
   s->type = config->type;
   s->cells.width = config->width / config->looks_x;
@@ -164,8 +163,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
       (size_t) s->cells.width * IMK_INSARFORM_N_CHANNELS, sizeof (float));
   if (!s->cells.sums || !s->cells.columns || !s->raw) {
     imk_insarform_free (s);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u rows of %u cells.", s->cells.n_rows,
+    return IMK_NO_MEMORY (error, "for %u rows of %u cells.", s->cells.n_rows,
         config->width / config->looks_x);
   }
   if (config->fringe_window)

@@ -10,8 +10,7 @@
 static ImkStatus
 no_memory (const ImkInsarxcorrConfig *c, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for %u x %u patches.", c->nx, c->ny);
+  return IMK_NO_MEMORY (error, "for %u x %u patches.", c->nx, c->ny);
 }
 
 /* --- sizes ---------------------------------------------------------------- */

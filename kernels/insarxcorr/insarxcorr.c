@@ -294,8 +294,7 @@ imk_insarxcorr_new (ImkBackend backend, const ImkInsarxcorrConfig *config,
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   status = make_sizes (&s->plan, config, error);
   if (status == IMK_OK)
     status = check_gross_offsets (&s->plan.config, error);

@@ -165,8 +165,7 @@ samples_list (Samples *s, const Correction *c, const Plan *plan,
   s->z = malloc (s->n * sizeof (*s->z));
   s->places = malloc ((s->n_grid + 1) * sizeof (*s->places));
   if (!s->at || !s->z || !s->places)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the heights of %u pixels.", s->n);
+    return IMK_NO_MEMORY (error, "for the heights of %u pixels.", s->n);
   if (c->flatten)
     list_grid (plan, step, s->at);
   for (uint32_t i = 0; i < c->n_points; i++)

@@ -201,9 +201,8 @@ make_tables (
   s->tables =
       malloc ((axis_size (c->width) + axis_size (c->height)) * sizeof (float));
   if (!s->tables)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the tables of %u x %u normals.", c->width,
-        c->height);
+    return IMK_NO_MEMORY (
+        error, "for the tables of %u x %u normals.", c->width, c->height);
   fill_axis (c->height, c->pixel_aspect,
       fill_axis (c->width, 1, s->tables, &s->plan.x), &s->plan.y);
   return IMK_OK;
@@ -232,8 +231,7 @@ imk_normalintegrate_new (ImkBackend backend,
       backend, &imk_normalintegrate_cpu, "normalintegrate", &table, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->backend = table;
   s->on_device = backend == IMK_BACKEND_CUDA;
   s->plan = plan;

@@ -394,8 +394,7 @@ search_positions (const ImkOctbscanConfig *c, uint32_t camera,
   double *values = malloc (n * sizeof (*values)), ends[2];
 
   if (!values)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the wavelengths of %u samples.", n);
+    return IMK_NO_MEMORY (error, "for the wavelengths of %u samples.", n);
   for (uint32_t i = 0; i < n; i++)
     values[i] = value_at (c, cam, i);
   ends_of (c, camera, ends);

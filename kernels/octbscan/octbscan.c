@@ -39,8 +39,7 @@ struct ImkOctbscan {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (
-      error, IMK_ERROR_MEMORY, "There is no memory for the plan.");
+  return IMK_NO_MEMORY (error, "for the plan.");
 }
 
 static ImkStatus

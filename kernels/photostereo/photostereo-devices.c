@@ -151,8 +151,7 @@ devices_create (const ImkPhotostereoPlan *plan,
   ImkStatus status;
 
   if (!d)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   status = imk_backend_find ("photostereo", &backend, error);
   d->backend = backend;
   d->width = plan->width;

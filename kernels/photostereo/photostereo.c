@@ -75,15 +75,13 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
   s->lights = calloc (c->n_lights, sizeof (*s->lights));
   s->rows = calloc (c->height, sizeof (*s->rows));
   if (!s->present || !s->bands || !s->lights || !s->rows)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u lights.", c->n_lights);
+    return IMK_NO_MEMORY (error, "for %u lights.", c->n_lights);
   status = imk_photostereo_read_frames (c, &s->plan, &frames, error);
   s->unmeasured = frames.unmeasured;
   if (status == IMK_OK && !s->plan.constant) {
     s->probes = imk_photostereo_probes_new (&s->plan);
     if (!s->probes)
-      status = imk_error_set (error, IMK_ERROR_MEMORY,
-          "There is no memory for probes of %u lights.", c->n_lights);
+      status = IMK_NO_MEMORY (error, "for probes of %u lights.", c->n_lights);
   }
   if (status == IMK_OK)
     status = s->backend->create (&s->plan, &s->params, &s->state, error);
@@ -130,8 +128,7 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
     IMK_TRY (refuse_device (config, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->on_device = backend == IMK_BACKEND_CUDA;
   s->backend =
       s->on_device && config->n_devices > 0 ? &imk_photostereo_devices : table;
@@ -409,8 +406,7 @@ imk_photostereo_next_light (
         p->n_lights);
   normals = calloc (PROBES * PROBES, 3 * sizeof (*normals));
   if (!normals)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u normals.", PROBES * PROBES);
+    return IMK_NO_MEMORY (error, "for %u normals.", PROBES * PROBES);
   if (p->track_change && self->has_solved)
     status = self->backend->probe (
         self->state, step_x, step_y, normals, stream, error);

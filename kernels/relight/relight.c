@@ -100,8 +100,7 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *given,
       imk_backend_table (backend, &imk_relight_cpu, "relight", &table, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   *s = (ImkRelight){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,

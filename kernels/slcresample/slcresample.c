@@ -197,8 +197,7 @@ make_spans (ImkSlcresample *s, ImkError *error)
 
   s->spans = malloc (n * sizeof (*s->spans));
   if (!s->spans)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for %u lines.", n);
+    return IMK_NO_MEMORY (error, "for %u lines.", n);
   for (uint32_t a = 0; a < n; a++) {
     double least, most;
 
@@ -251,8 +250,7 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
         error, IMK_ERROR_UNAVAILABLE, "Images are resampled on the CPU alone.");
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   status = imk_slcresample_cpu_init (&s->band, error);
   s->band.config = *config;
   if (status == IMK_OK && config->field) {
@@ -266,9 +264,8 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
       (size_t) s->band.n_lines * config->width * 2 + IMK_SLCRESAMPLE_PADDING,
       sizeof (float));
   if (status == IMK_OK && !s->band.samples)
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u lines of %u samples.", s->band.n_lines,
-        config->width);
+    status = IMK_NO_MEMORY (
+        error, "for %u lines of %u samples.", s->band.n_lines, config->width);
   if (status == IMK_OK)
     status =
         imk_slcresample_weights_init (&s->band.weights[IMK_SLCRESAMPLE_RANGE],

@@ -106,9 +106,8 @@ check_config (const ImkSpherelightsConfig *c, ImkError *error)
 static ImkStatus
 no_memory (const ImkSpherelights *s, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for pictures of %u x %u pixels.", s->config.width,
-      s->config.height);
+  return IMK_NO_MEMORY (error, "for pictures of %u x %u pixels.",
+      s->config.width, s->config.height);
 }
 
 /* Returns: false without memory */
@@ -139,8 +138,7 @@ imk_spherelights_new (
   IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->config = *config;
   n = (size_t) config->width * config->height;
   s->luma = malloc (n * sizeof (*s->luma));

@@ -65,8 +65,7 @@ imk_invert_new (ImkBackend backend, const ImkInvertConfig *given,
       imk_backend_table (backend, &imk_invert_cpu, "invert", &table, error));
   made = calloc (1, sizeof (*made));
   if (!made)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   made->backend = table;
   made->config = *config;
   made->on_device = backend == IMK_BACKEND_CUDA;

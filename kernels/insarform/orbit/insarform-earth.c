@@ -91,8 +91,7 @@ make_nodes (ImkInsarformEarth *self, ImkError *error)
   self->row = malloc (self->nx * sizeof (*self->row));
   self->weights = malloc (self->step * sizeof (*self->weights));
   if (!self->nodes || !self->row || !self->weights)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the phase of the earth at %u x %u nodes.",
+    return IMK_NO_MEMORY (error, "for the phase of the earth at %u x %u nodes.",
         self->nx, self->ny);
   for (uint32_t i = 0; i < self->step; i++)
     weigh ((double) i / self->step, self->weights[i]);
@@ -204,8 +203,7 @@ imk_insarform_earth_new (const ImkInsarformOrbit *grid,
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the phase of the earth.");
+    return IMK_NO_MEMORY (error, "for the phase of the earth.");
   s->grid = *grid;
   s->has_reference = reference != NULL;
   if (reference)

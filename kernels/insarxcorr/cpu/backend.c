@@ -182,8 +182,8 @@ lay_out (const Cpu *cpu, uint8_t *block, Workspace *s)
 static ImkStatus
 no_memory (uint64_t size, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for the correlation: %llu bytes were asked for.",
+  return IMK_NO_MEMORY (error,
+      "for the correlation: %llu bytes were asked for.",
       (unsigned long long) size);
 }
 

@@ -189,8 +189,7 @@ upload_tables (Cuda *s, ImkError *error)
   cut_tables (s, &sizes, &t);
   host = {new (std::nothrow) uint8_t[sizes.used], 0};
   if (!host.block)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for tables of %zu bytes.", sizes.used);
+    return IMK_NO_MEMORY (error, "for tables of %zu bytes.", sizes.used);
   cut_tables (s, &host, &t);
   cut_tables (s, &device, &d);
   *t.plan = *s->plan;

@@ -496,8 +496,7 @@ cuda_create (
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for CUDA correlation.");
+    return IMK_NO_MEMORY (error, "for CUDA correlation.");
   s->plan = plan;
   s->part = &plan->parts[part];
   s->is_usual = is_usual_plan (plan);

@@ -218,8 +218,7 @@ imk_insarxcorr_reach (const ImkInsarxcorrPoint *points, size_t n_points,
   size_t n;
 
   if (!residuals)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the residuals of %zu points.", n_points);
+    return IMK_NO_MEMORY (error, "for the residuals of %zu points.", n_points);
   scratch = (double *) (residuals + n_points);
   area = area ? area : &own;
   for (size_t i = 0; i < n_points; i++) {

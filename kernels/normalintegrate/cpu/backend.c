@@ -100,9 +100,8 @@ cpu_integrate (void *state, const ImkNormalintegrateParams *params,
   else
     imk_normalintegrate_poisson (&run, summary);
   if (run.failed)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to transform %u x %u samples.", run.cpu->plan.width,
-        run.cpu->plan.height);
+    return IMK_NO_MEMORY (error, "to transform %u x %u samples.",
+        run.cpu->plan.width, run.cpu->plan.height);
   return IMK_OK;
 }
 
@@ -199,9 +198,8 @@ allocate_all (Cpu *cpu, ImkError *error)
   cpu->lowest = allocate (2 * height, sizeof (float));
   if (!cpu->real || !cpu->spectrum || !cpu->z || !cpu->p || !cpu->valid ||
       !cpu->sums || !cpu->lowest)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to integrate %u x %u normals.", cpu->plan.width,
-        cpu->plan.height);
+    return IMK_NO_MEMORY (error, "to integrate %u x %u normals.",
+        cpu->plan.width, cpu->plan.height);
   cpu->r = cpu->z + n;
   cpu->q = cpu->p + n;
   cpu->highest = cpu->lowest + height;
@@ -215,8 +213,7 @@ cpu_create (const ImkNormalintegratePlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!cpu)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   cpu->plan = *plan;
   cpu->real_pitch = round_up (plan->width, ALIGNMENT / sizeof (float));
   cpu->spectrum_pitch =

@@ -133,8 +133,7 @@ allocate_weighted (const Arguments &a, Weighted **weighted, ImkError *error)
   ImkStatus status;
 
   if (!w)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   w->maps.z = a.z;
   w->maps.residual = a.r;
   w->maps.shares_x = a.p;

@@ -198,8 +198,7 @@ cuda_create (const ImkNormalintegratePlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->arguments.plan = *plan;
   status = allocate_all (s, error);
   if (status == IMK_OK)

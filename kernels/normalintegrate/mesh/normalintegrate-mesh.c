@@ -248,8 +248,8 @@ mesh_walk_faces (Mesh *mesh, MeshFaceFunc face)
   uint32_t *above = numbers, *below = numbers + mesh->columns, next;
 
   if (!numbers && mesh->status == IMK_OK)
-    mesh->status = imk_error_set (mesh->error, IMK_ERROR_MEMORY,
-        "There is no memory for the faces of %u columns.", mesh->columns);
+    mesh->status = IMK_NO_MEMORY (
+        mesh->error, "for the faces of %u columns.", mesh->columns);
   if (mesh->status != IMK_OK) {
     free (numbers);
     return;
@@ -358,8 +358,7 @@ imk_normalintegrate_mesh_write (const ImkMesh *from, ImkMeshFormat format,
   IMK_TRY (check (from, format, error));
   mesh = calloc (1, sizeof (*mesh));
   if (!mesh)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory to write a mesh.");
+    return IMK_NO_MEMORY (error, "to write a mesh.");
   mesh->from = from;
   mesh->write = write;
   mesh->data = data;

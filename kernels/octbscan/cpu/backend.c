@@ -370,9 +370,8 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
     cpu->operators = malloc (n_operators * sizeof (float));
   if (!cpu->high || !cpu->low || (follows (c) && !cpu->followed) ||
       (plan->operators && !cpu->operators))
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for spectra of %u samples and %u depths.", c->width,
-        plan->n_depths);
+    return IMK_NO_MEMORY (error, "for spectra of %u samples and %u depths.",
+        c->width, plan->n_depths);
   if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
     for (size_t i = 0; i < n_means; i++)
       imk_octbscan_split (c->background[i], &cpu->high[i], &cpu->low[i]);
@@ -395,8 +394,7 @@ cpu_create (const ImkOctbscanPlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!cpu)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   cpu->n_blocks = imk_div_up (imk_div_up (c->height, c->n_cameras), N_LANES);
   status = fill (cpu, plan, error);
   if (status == IMK_OK)

@@ -226,8 +226,7 @@ imk_octbscan_fft_new (
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the plan.");
+    return IMK_NO_MEMORY (error, "for the plan.");
   status = imk_octbscan_choose_loops (&s->loops, error);
   if (status == IMK_OK)
     status = fill (s, config, error);

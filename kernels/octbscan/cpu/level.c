@@ -48,8 +48,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
   status = counts && intensity
                ? imk_pool_new (1, imk_octbscan_picture_scratch_size (in->width),
                      &pool, error)
-               : imk_error_set (error, IMK_ERROR_MEMORY,
-                     "There is no memory for the plan.");
+               : IMK_NO_MEMORY (error, "for the plan.");
   if (status == IMK_OK) {
     for (uint32_t y = 0; y < in->height; y++)
       memcpy (intensity + (size_t) y * in->width,

@@ -68,8 +68,7 @@ imk_octbscan_make_operators (
   scratch = imk_pool_alloc (imk_octbscan_fft_scratch_size (fft));
   status = *operators && samples && z && scratch
                ? run_columns (plan, fft, samples, z, scratch, *operators, error)
-               : imk_error_set (error, IMK_ERROR_MEMORY,
-                     "There is no memory for the plan.");
+               : IMK_NO_MEMORY (error, "for the plan.");
   free (samples);
   free (z);
   free (scratch);

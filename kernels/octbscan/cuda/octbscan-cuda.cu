@@ -189,8 +189,7 @@ upload_background (
   std::unique_ptr<float2[]> parts (new (std::nothrow) float2[n]);
 
   if (!parts)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the background.");
+    return IMK_NO_MEMORY (error, "for the background.");
   for (size_t i = 0; i < n; i++)
     imk_octbscan_split (background[i], &parts[i].x, &parts[i].y);
   return upload ((float2 *) a.background, parts.get (), n, error);
@@ -228,8 +227,7 @@ cuda_create (const ImkOctbscanPlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for CUDA B-scans.");
+    return IMK_NO_MEMORY (error, "for CUDA B-scans.");
   describe (s, plan);
   status = allocate (s, plan, error);
   if (status == IMK_OK)

@@ -213,8 +213,7 @@ operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
   ImkStatus status;
 
   if (!halves)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for operators of %u depths.", plan->n_depths);
+    return IMK_NO_MEMORY (error, "for operators of %u depths.", plan->n_depths);
   for (size_t i = 0; i < n_rows * width; i++)
     largest = fmaxf (largest, fabsf (plan->operators[i]));
   scale = largest > 0 ? ldexpf (1, EXPONENT - ilogbf (largest)) : 1;

@@ -459,8 +459,7 @@ transforms_tune (Transforms *t, const ImkOctbscanChain *c, ImkError *error)
     t->tuned = new (std::nothrow) float2[t->n_weights];
   to = t->tuned;
   if (!to)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the weights of another dispersion.");
+    return IMK_NO_MEMORY (error, "for the weights of another dispersion.");
   for (uint32_t i = 0; i < c->n_cameras; i++) {
     lay_out_weights (c, &c->bands[i], to);
     to += (size_t) c->n_rows * c->bands[i].n_taps;
@@ -497,8 +496,7 @@ upload_band (const Transforms *t, uint32_t camera, size_t weights_before,
       new (std::nothrow) float2[n > c->width ? n : c->width]);
 
   if (!host)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the weights of camera %u.", camera);
+    return IMK_NO_MEMORY (error, "for the weights of camera %u.", camera);
   lay_out_weights (c, b, host.get ());
   IMK_TRY (upload (weights, host.get (), n, error));
   IMK_TRY (upload (first, (const uint32_t *) b->first, c->n_rows, error));

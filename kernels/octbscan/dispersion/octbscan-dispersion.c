@@ -52,8 +52,7 @@ typedef struct Search {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to look for the dispersion.");
+  return IMK_NO_MEMORY (error, "to look for the dispersion.");
 }
 
 /* ------------------------------------------------------------------------

@@ -35,8 +35,7 @@ typedef struct Look {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to look for the fringe of a mirror.");
+  return IMK_NO_MEMORY (error, "to look for the fringe of a mirror.");
 }
 
 /* ------------------------------------------------------------------------

@@ -39,8 +39,7 @@ typedef struct Solver {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to fit the fringes of a mirror.");
+  return IMK_NO_MEMORY (error, "to fit the fringes of a mirror.");
 }
 
 /* ------------------------------------------------------------------------

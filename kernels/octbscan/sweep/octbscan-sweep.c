@@ -287,8 +287,7 @@ imk_octbscan_sweep_new (const ImkOctbscanSweepConfig *given,
   if (!made || !made->record || !made->mean || !made->squares || !made->n ||
       !made->shifts) {
     imk_octbscan_sweep_free (made);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to correct the records of a B-scan.");
+    return IMK_NO_MEMORY (error, "to correct the records of a B-scan.");
   }
   *self = made;
   return IMK_OK;

@@ -421,8 +421,7 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
   ImkStatus status;
 
   if (!cuda)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   a->plan = *plan;
   a->n_packets = imk_div_up (plan->n_lights, packet_lights (plan->type));
   a->n_words = a->n_packets;
@@ -431,8 +430,7 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
   if (allocate_host (cuda))
     status = fill (cuda, plan, params, error);
   else
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u lights.", plan->n_lights);
+    status = IMK_NO_MEMORY (error, "for %u lights.", plan->n_lights);
   if (status == IMK_OK)
     *state = cuda;
   else

@@ -162,8 +162,7 @@ parse_value (Parser *p, uint32_t depth, ImkJson **json)
     return fail (p, "arrays and objects are nested too deeply");
   *json = calloc (1, sizeof (**json));
   if (!*json)
-    return imk_error_set (
-        p->error, IMK_ERROR_MEMORY, "There is no memory to read %s.", p->name);
+    return IMK_NO_MEMORY (p->error, "to read %s.", p->name);
   skip_space (p);
   (*json)->line = p->line;
   return fill_value (p, depth, *json);

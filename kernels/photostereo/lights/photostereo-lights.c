@@ -162,8 +162,7 @@ append (Reader *r, ImkPhotostereoLights *list, const ImkPhotostereoLight *light)
     more = realloc (
         list->lights, (list->n ? 2 * list->n : 1) * sizeof (*list->lights));
     if (!more)
-      return imk_error_set (r->error, IMK_ERROR_MEMORY,
-          "There is no memory for the lights of %s.", r->name);
+      return IMK_NO_MEMORY (r->error, "for the lights of %s.", r->name);
     list->lights = more;
   }
   list->lights[list->n++] = *light;
@@ -480,8 +479,7 @@ read_dome (Reader *r, const ImkJson *dome, ImkPhotostereoLights *list)
         r->name, array->line, key, n, IMK_PHOTOSTEREO_MAX_LIGHTS);
   values = calloc (n, sizeof (*values));
   if (!values)
-    return imk_error_set (r->error, IMK_ERROR_MEMORY,
-        "There is no memory for the lights of %s.", r->name);
+    return IMK_NO_MEMORY (r->error, "for the lights of %s.", r->name);
   status = add_dome_lights (r, dome, key, n, array, values, list);
   free (values);
   return status;
@@ -593,8 +591,7 @@ reader_init (
     r->at += 3;
   r->locale = newlocale (LC_ALL_MASK, "C", (locale_t) 0);
   if (r->locale == (locale_t) 0)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory to read %s.", name);
+    return IMK_NO_MEMORY (error, "to read %s.", name);
   return IMK_OK;
 }
 
@@ -678,8 +675,7 @@ imk_photostereo_lights_parse_intensities (const char *text, size_t size,
   ImkStatus status;
 
   if (!read)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory to read %s.", name);
+    return IMK_NO_MEMORY (error, "to read %s.", name);
   memcpy (read, lights->lights, lights->n * sizeof (*read));
   status = reader_init (&reader, text, size, name, error);
   if (status == IMK_OK) {
