@@ -8,3 +8,8 @@
 #else
 #define GST_IMAGING_API extern
 #endif
+
+/* Holds @mutex to the end of the block. */
+#define GST_IMAGING_HOLD(mutex) \
+  G_GNUC_UNUSED g_autoptr (GMutexLocker) gst_imaging_held = \
+      g_mutex_locker_new (mutex)

@@ -29,10 +29,8 @@ add_device (GString *json, const ImkDevice *device, gint id, ImkError *error)
 {
   g_autofree gchar *compute = NULL;
   ImkDeviceInfo info;
-  ImkStatus status = device->info (id, &info, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (device->info (id, &info, error));
   compute = g_strdup_printf ("%d.%d", info.compute_major, info.compute_minor);
   g_string_append_printf (json,
       "%s{\"id\":%d,\"memory\":%" G_GSIZE_FORMAT ",\"integrated\":%s",

@@ -93,9 +93,8 @@ set_first_seqnum (
   event = gst_event_new_segment (&segment);
   gst_event_set_seqnum (event, gst_event_get_seqnum (stream_start));
   base->sink_event (self, pad, event);
-  GST_OBJECT_LOCK (pad);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (pad));
   gst_segment_init (&pad->segment, GST_FORMAT_UNDEFINED);
-  GST_OBJECT_UNLOCK (pad);
 }
 
 /* Returns: whether @event is one that the parent class does not know and would

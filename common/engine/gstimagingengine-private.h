@@ -48,9 +48,6 @@ struct _GstImagingEngine {
   GstImagingStats *stats;
 };
 
-/* Returns: (nullable): that of the open kernel; NULL for that of the CPU */
-GstImagingContext *gst_imaging_engine_kernel_context (GstImagingEngine *self);
-
 /* Finds the context and makes the stream, where there is none. */
 ImkStatus gst_imaging_engine_open_device (
     GstImagingEngine *self, ImkError *error);

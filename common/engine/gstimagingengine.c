@@ -144,7 +144,7 @@ gst_imaging_engine_get_property (
 {
   gboolean known = TRUE;
 
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   switch (id) {
   case PROP_BACKEND:
     g_value_set_enum (value, self->choice);
@@ -170,30 +170,21 @@ gst_imaging_engine_get_property (
     known = FALSE;
     break;
   }
-  GST_OBJECT_UNLOCK (self->element);
   return known;
 }
 
 GstImagingBackendChoice
 gst_imaging_engine_choice (GstImagingEngine *self)
 {
-  GstImagingBackendChoice choice;
-
-  GST_OBJECT_LOCK (self->element);
-  choice = self->choice;
-  GST_OBJECT_UNLOCK (self->element);
-  return choice;
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
+  return self->choice;
 }
 
 guint
 gst_imaging_engine_n_threads (GstImagingEngine *self)
 {
-  guint n;
-
-  GST_OBJECT_LOCK (self->element);
-  n = self->n_threads;
-  GST_OBJECT_UNLOCK (self->element);
-  return n;
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
+  return self->n_threads;
 }
 
 /* --- the kernel ---------------------------------------------------------- */
@@ -280,18 +271,12 @@ gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
 ImkStatus
 gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 {
-  GstImagingContext *context = gst_imaging_engine_kernel_context (self);
   Opening opening = {self, self->active};
-  ImkStatus status;
 
   if (!self->is_open)
     return IMK_OK; /* the next frame opens it */
-  status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
-  status = call_open (&opening, error);
-  gst_imaging_context_pop (context);
-  return status;
+  GST_IMAGING_ENTER (gst_imaging_engine_kernel_context (self), error);
+  return call_open (&opening, error);
 }
 
 gboolean

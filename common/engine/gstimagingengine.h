@@ -289,6 +289,13 @@ GST_IMAGING_API
 GstImagingContext *gst_imaging_engine_context (GstImagingEngine *self);
 
 /**
+ * gst_imaging_engine_kernel_context: (skip)
+ * Returns: (nullable): that of the open kernel; %NULL for that of the CPU
+ */
+GST_IMAGING_API
+GstImagingContext *gst_imaging_engine_kernel_context (GstImagingEngine *self);
+
+/**
  * gst_imaging_engine_ref_context: (skip)
  *
  * For queries, which a pad passes on even while its element stops.

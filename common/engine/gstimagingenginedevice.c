@@ -48,9 +48,8 @@ gst_imaging_engine_close_device (GstImagingEngine *self)
   gst_imaging_engine_close_import_pool (self);
   if (self->context)
     close_stream (self);
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   g_clear_object (&self->context);
-  GST_OBJECT_UNLOCK (self->element);
 }
 
 /* Under the object lock. The device that the user names goes first. */
@@ -96,8 +95,6 @@ find_context (GstImagingEngine *self, ImkError *error)
 static ImkStatus
 open_device (GstImagingEngine *self, ImkError *error)
 {
-  ImkStatus status;
-
   if (self->stream)
     return IMK_OK;
   if (!self->context) {
@@ -109,12 +106,8 @@ open_device (GstImagingEngine *self, ImkError *error)
   }
   if (!self->context)
     return IMK_ERROR_UNAVAILABLE;
-  status = gst_imaging_context_push (self->context, error);
-  if (status != IMK_OK)
-    return status;
-  status = device_of (self)->stream_new (&self->stream, error);
-  gst_imaging_context_pop (self->context);
-  return status;
+  GST_IMAGING_ENTER (self->context, error);
+  return device_of (self)->stream_new (&self->stream, error);
 }
 
 ImkStatus
@@ -156,11 +149,10 @@ gst_imaging_engine_prefer_primary (GstImagingEngine *self)
 void
 gst_imaging_engine_adopt_context (GstImagingEngine *self, GstBuffer *input)
 {
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   if (!self->context && !self->offered && named_device (self) < 0)
     self->context = g_object_ref (
         gst_imaging_memory_context (gst_buffer_peek_memory (input, 0)));
-  GST_OBJECT_UNLOCK (self->element);
 }
 
 void
@@ -251,10 +243,9 @@ gst_imaging_engine_ref_context (GstImagingEngine *self)
 {
   GstImagingContext *context = NULL;
 
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   if (self->is_open && self->active == IMK_BACKEND_CUDA)
     context = g_object_ref (self->context);
-  GST_OBJECT_UNLOCK (self->element);
   return context;
 }
 
@@ -362,12 +353,9 @@ gst_imaging_engine_map_on (GstImagingEngine *self, GstBuffer *buffer,
     const GstVideoInfo *info, GstMapFlags access, GstImagingReach reach,
     gpointer stream, GstImagingFrame *frame, ImkError *error)
 {
-  ImkStatus status = adopt_surface (self, buffer,
+  IMK_TRY (adopt_surface (self, buffer,
       access & GST_MAP_WRITE ? self->format.out_memory : self->format.in_memory,
-      error);
-
-  if (status != IMK_OK)
-    return status;
+      error));
   return gst_imaging_frame_map (buffer, info, access, reach, self->context,
       stream, self->stats, frame, error);
 }

@@ -7,17 +7,14 @@ static ImkStatus
 process_on_device (GstImagingEngine *self, GstBuffer *in, GstImagingReach reach,
     GstImagingEngineProcess process, gpointer data, ImkError *error)
 {
-  GstImagingContext *context = gst_imaging_engine_context (self);
-  ImkStatus status = gst_imaging_context_push (context, error);
+  ImkStatus status;
   GstBuffer *source;
 
-  if (status != IMK_OK)
-    return status;
+  GST_IMAGING_ENTER (gst_imaging_engine_context (self), error);
   source = gst_imaging_engine_reachable (self, in, reach, error);
   status = source ? process (data, source, reach, FALSE, error) : error->code;
   if (source && source != in)
     gst_buffer_unref (source);
-  gst_imaging_context_pop (context);
   return status;
 }
 

@@ -89,8 +89,7 @@ gst_imaging_filter_peek (GstImagingFilter *self, const ImkImage *plane,
   host->stride = row_size;
   host->data = g_try_malloc (row_size * plane->height);
   if (!host->data)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for a frame of %" G_GSIZE_FORMAT " bytes.",
+    return IMK_NO_MEMORY (error, "for a frame of %" G_GSIZE_FORMAT " bytes.",
         row_size * plane->height);
   status =
       gst_imaging_context_device (gst_imaging_engine_context (engine))
@@ -109,13 +108,12 @@ ImkStatus
 gst_imaging_filter_download (GstImagingFilter *self, const ImkImage *plane,
     ImkImage *host, gpointer *copy, ImkError *error)
 {
-  ImkStatus status = gst_imaging_filter_peek (self, plane, host, copy, error);
-
-  if (status == IMK_OK && host->data != plane->data)
+  IMK_TRY (gst_imaging_filter_peek (self, plane, host, copy, error));
+  if (host->data != plane->data)
     gst_imaging_stats_add_downloaded (
         gst_imaging_engine_stats (engine_of (self)),
         imk_image_row_size (plane) * plane->height);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -200,17 +198,15 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
   const GstVideoInfo *info = gst_imaging_engine_info (engine);
   GstImagingFrame in_frame, out_frame;
   gboolean done = reach == GST_IMAGING_REACH_HOST;
-  ImkStatus status;
+  ImkStatus status = IMK_OK;
 
   if (again && w->out) { /* it was meant for the device */
     gst_buffer_remove_all_memory (w->out);
     gst_buffer_append_memory (
         w->out, gst_allocator_alloc (NULL, info->size, NULL));
   }
-  status = gst_imaging_engine_map (
-      engine, in, info, GST_MAP_READ, reach, &in_frame, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_engine_map (
+      engine, in, info, GST_MAP_READ, reach, &in_frame, error));
   if (w->out)
     status = gst_imaging_engine_map (
         engine, w->out, info, GST_MAP_WRITE, reach, &out_frame, error);

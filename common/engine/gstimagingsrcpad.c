@@ -344,9 +344,8 @@ gst_imaging_src_pad_acquire (GstImagingSrcPad *self, GstImagingEngine *engine,
   if (pool &&
       gst_buffer_pool_acquire_buffer (pool, buffer, NULL) == GST_FLOW_OK)
     return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for a picture of %" G_GSIZE_FORMAT " bytes.",
-      carrier->size);
+  return IMK_NO_MEMORY (
+      error, "for a picture of %" G_GSIZE_FORMAT " bytes.", carrier->size);
 }
 
 GstBuffer *

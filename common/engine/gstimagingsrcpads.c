@@ -68,9 +68,8 @@ gst_imaging_src_pads_get (GstImagingSrcPads *self, guint index)
   /* most elements have none of them, and ask for each frame */
   if (!g_atomic_pointer_get (&self->pads[index]))
     return NULL;
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   g_set_object (&pad, self->pads[index]);
-  GST_OBJECT_UNLOCK (self->element);
   return pad;
 }
 
@@ -182,11 +181,10 @@ gst_imaging_src_pads_combine (GstImagingSrcPads *self, guint index,
     g_atomic_int_set (&self->flows_differ, TRUE);
   else if (!g_atomic_int_get (&self->flows_differ))
     return GST_FLOW_OK;
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   if (pad && self->pads[index] == pad)
     before =
         gst_flow_combiner_update_pad_flow (self->combiner, GST_PAD (pad), flow);
-  GST_OBJECT_UNLOCK (self->element);
   return before;
 }
 
@@ -225,27 +223,25 @@ keep_sticky (GstImagingSrcPads *self, GstEvent *event)
   if (!GST_EVENT_IS_STICKY (event) || type == GST_EVENT_CAPS ||
       type == GST_EVENT_EOS)
     return;
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   if (type == GST_EVENT_STREAM_START)
     g_ptr_array_set_size (self->sticky, 0);
   else
     forget_sticky (self, type, name_of (event));
   g_ptr_array_add (self->sticky, gst_event_ref (event));
-  GST_OBJECT_UNLOCK (self->element);
 }
 
 /* The next buffers do not continue the stream before. */
 static void
 restart_streams (GstImagingSrcPads *self, gboolean stopped)
 {
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   gst_flow_combiner_reset (self->combiner);
   g_atomic_int_set (&self->flows_differ, FALSE);
   if (stopped)
     g_ptr_array_set_size (self->sticky, 0);
   else
     forget_sticky (self, GST_EVENT_SEGMENT, 0);
-  GST_OBJECT_UNLOCK (self->element);
 }
 
 typedef void (*PadFunction) (GstImagingSrcPad *pad, GstEvent *event);

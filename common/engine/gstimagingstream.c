@@ -6,10 +6,9 @@ gst_imaging_stream_first_sink (GstElement *element, guint least)
 {
   GstPad *first = NULL;
 
-  GST_OBJECT_LOCK (element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (element));
   if (element->numsinkpads >= least)
     first = gst_object_ref (element->sinkpads->data);
-  GST_OBJECT_UNLOCK (element);
   return first;
 }
 

@@ -49,15 +49,9 @@ remember_context (GstImagingContext *self)
 static ImkStatus
 open_context (GstImagingContext *self, ImkError *error)
 {
-  ImkStatus status = self->device->info (self->device_id, &self->info, error);
-
-  if (status == IMK_OK)
-    status = gst_imaging_context_push (self, error);
-  if (status != IMK_OK)
-    return status;
-  status = self->device->stream_new (&self->stream, error);
-  gst_imaging_context_pop (self);
-  return status;
+  IMK_TRY (self->device->info (self->device_id, &self->info, error));
+  GST_IMAGING_ENTER (self, error);
+  return self->device->stream_new (&self->stream, error);
 }
 
 GstImagingContext *
@@ -73,7 +67,7 @@ gst_imaging_context_get_for_handle (
     g_clear_object (&owner);
     return NULL;
   }
-  g_mutex_lock (&contexts_lock);
+  GST_IMAGING_HOLD (&contexts_lock);
   self = find_context (handle);
   if (self) {
     g_clear_object (&owner);
@@ -88,7 +82,6 @@ gst_imaging_context_get_for_handle (
     else
       g_clear_object (&self);
   }
-  g_mutex_unlock (&contexts_lock);
   return self;
 }
 

@@ -69,6 +69,19 @@ ImkStatus gst_imaging_context_push (GstImagingContext *self, ImkError *error);
 GST_IMAGING_API
 void gst_imaging_context_pop (GstImagingContext *self);
 
+#ifndef __GI_SCANNER__
+typedef GstImagingContext *GstImagingEntered;
+G_DEFINE_AUTO_CLEANUP_FREE_FUNC (
+    GstImagingEntered, gst_imaging_context_pop, NULL)
+#endif
+
+/* Pushes @context to the end of the block, or returns the error. */
+#define GST_IMAGING_ENTER(context, error) \
+  GstImagingContext *gst_imaging_entering = (context); \
+  IMK_TRY (gst_imaging_context_push (gst_imaging_entering, (error))); \
+  G_GNUC_UNUSED g_auto (GstImagingEntered) gst_imaging_entered = \
+      gst_imaging_entering
+
 /**
  * gst_imaging_context_device: (skip)
  * Returns: the table of device calls

@@ -41,7 +41,7 @@ to_gst_cuda (GstImagingContext *context)
 
   if (owner && GST_IS_CUDA_CONTEXT (owner))
     return GST_CUDA_CONTEXT (owner);
-  g_mutex_lock (&lock);
+  GST_IMAGING_HOLD (&lock);
   cuda = g_object_get_qdata (G_OBJECT (context), wrapper_quark ());
   if (!cuda && gst_cuda_load_library ()) {
     cuda = gst_cuda_context_new_wrapped (gst_imaging_context_handle (context),
@@ -50,7 +50,6 @@ to_gst_cuda (GstImagingContext *context)
       g_object_set_qdata_full (
           G_OBJECT (context), wrapper_quark (), cuda, gst_object_unref);
   }
-  g_mutex_unlock (&lock);
   return cuda;
 }
 

@@ -328,10 +328,9 @@ map_imaging (View *self, ImkError *error)
 {
   GstImagingContext *context = gst_imaging_memory_context (self->memory);
   ImkLocation location;
-  ImkStatus status = gst_imaging_context_push (context, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_context_push (context, error));
   status = gst_imaging_memory_acquire (self->memory, LEGACY_STREAM,
       GST_MAP_READ, FALSE, NULL, &self->tensor.data, &location, error);
   if (status == IMK_OK) {

@@ -152,10 +152,7 @@ static ImkStatus
 host_map (GstImagingFrame *frame, const GstVideoInfo *info,
     GstImagingReach reach, GstImagingStats *stats, ImkError *error)
 {
-  ImkStatus status = gst_imaging_frame_check_size (frame->buffer, info, error);
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_frame_check_size (frame->buffer, info, error));
   if (!gst_video_frame_map (&frame->video, info, frame->buffer,
           frame->access | GST_VIDEO_FRAME_MAP_FLAG_NO_REF))
     return imk_error_set (error, IMK_ERROR_DEVICE,
@@ -213,14 +210,11 @@ imaging_map (GstImagingFrame *frame, const GstVideoInfo *info,
   GstMemory *memory = gst_buffer_peek_memory (frame->buffer, 0);
   ImkLocation location;
   gpointer base;
-  ImkStatus status = gst_imaging_frame_check_size (frame->buffer, info, error);
 
-  if (status == IMK_OK)
-    status = gst_imaging_memory_acquire (memory, frame->stream, frame->access,
-        reach == GST_IMAGING_REACH_DEVICE_OR_MAPPED, stats, &base, &location,
-        error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_frame_check_size (frame->buffer, info, error));
+  IMK_TRY (gst_imaging_memory_acquire (memory, frame->stream, frame->access,
+      reach == GST_IMAGING_REACH_DEVICE_OR_MAPPED, stats, &base, &location,
+      error));
   set_planes (frame, info, base, location);
   frame->memory_name = location == IMK_LOCATION_DEVICE ? "device" : "pinned";
   return IMK_OK;

@@ -160,14 +160,13 @@ slot_get (
 {
   Mapping *m = NULL;
 
-  g_mutex_lock (&slot->lock);
+  GST_IMAGING_HOLD (&slot->lock);
   if (slot->mapping && !is_of (slot->mapping, surface))
     g_clear_pointer (&slot->mapping, mapping_unref);
   if (!slot->mapping)
     slot->mapping = mapping_new (slot->context, surface, needs_egl, error);
   if (slot->mapping)
     m = g_atomic_rc_box_acquire (slot->mapping);
-  g_mutex_unlock (&slot->lock);
   return m;
 }
 
@@ -215,23 +214,21 @@ gst_imaging_nvmm_adopt (
     GstBuffer *buffer, GstImagingContext *context, ImkError *error)
 {
   static GMutex adopting; /* two elements may meet a memory at once */
-  ImkStatus status = IMK_OK;
   Slot *slot;
 
   if (gst_buffer_n_memory (buffer) != 1)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "An NVMM buffer has %u memories; it must have one, the surface.",
         gst_buffer_n_memory (buffer));
-  g_mutex_lock (&adopting);
+  GST_IMAGING_HOLD (&adopting);
   slot = slot_of (buffer);
   if (!slot)
     slot_new (buffer, context);
   else if (slot->context != context)
-    status = imk_error_set (error, IMK_ERROR_DEVICE,
+    return imk_error_set (error, IMK_ERROR_DEVICE,
         "An NVMM surface comes to elements on two CUDA contexts. Give all of "
         "them the same cuda-device-id.");
-  g_mutex_unlock (&adopting);
-  return status;
+  return IMK_OK;
 }
 
 /* --- what is refused ----------------------------------------------------- */
@@ -323,14 +320,13 @@ static ImkStatus
 set_linear (GstImagingFrame *frame, const NvBufSurfaceParams *s,
     ImkLocation location, ImkError *error)
 {
-  ImkStatus status = check_linear (frame, s, error);
-
-  for (guint i = 0; i < frame->n_planes && status == IMK_OK; i++) {
+  IMK_TRY (check_linear (frame, s, error));
+  for (guint i = 0; i < frame->n_planes; i++) {
     frame->planes[i].data = (guint8 *) s->dataPtr + s->planeParams.offset[i];
     frame->planes[i].stride = s->planeParams.pitch[i];
     frame->planes[i].location = location;
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -374,16 +370,14 @@ static ImkStatus
 copy_planes (const GstImagingFrame *frame, const Mapping *m, gboolean to_array,
     ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (guint i = 0; i < frame->n_planes && status == IMK_OK; i++) {
+  for (guint i = 0; i < frame->n_planes; i++) {
     const ImkImage *plane = &frame->planes[i];
 
-    status = device_of (m)->copy_array (m->egl.planes[i], plane->data,
+    IMK_TRY (device_of (m)->copy_array (m->egl.planes[i], plane->data,
         plane->stride, imk_image_row_size (plane), plane->height, to_array,
-        frame->stream, error);
+        frame->stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 /* No kernel walks block-linear memory; a linear copy is made on the device.
@@ -449,12 +443,11 @@ map_surface (GstImagingFrame *frame, const GstVideoInfo *info,
 {
   Slot *slot = slot_of (frame->buffer);
   NvBufSurface *surface = (NvBufSurface *) map->data;
-  ImkStatus status = check_surface (map, slot->context, info, error);
+  ImkStatus status;
   NvBufSurfaceMemType type;
   Mapping *m;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_surface (map, slot->context, info, error));
   type = memory_type (surface, slot->context);
   if (!is_linear (type) && type != NVBUF_MEM_SURFACE_ARRAY)
     return imk_error_set (error, IMK_ERROR_IMAGE,

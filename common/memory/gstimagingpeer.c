@@ -29,13 +29,9 @@ gst_imaging_peer_clear (GstImagingPeer *self)
 static ImkStatus
 open_way (GstImagingContext *from, GstImagingContext *to, ImkError *error)
 {
-  ImkStatus status = gst_imaging_context_push (from, error);
-
-  if (status != IMK_OK)
-    return status;
+  GST_IMAGING_ENTER (from, error);
   gst_imaging_context_device (from)->enable_peer (
       gst_imaging_context_handle (to));
-  gst_imaging_context_pop (from);
   return IMK_OK;
 }
 
@@ -46,14 +42,11 @@ open_pool (GstImagingPeer *self, GstMemory *memory, GstImagingContext *context,
   GstImagingContext *from = gst_imaging_memory_context (memory);
   gsize size = memory->size;
   GstAllocator *allocator;
-  ImkStatus status;
 
   if (self->from == from && self->size == size)
     return IMK_OK;
   gst_imaging_peer_clear (self);
-  status = open_way (from, context, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (open_way (from, context, error));
   self->from = g_object_ref (from);
   self->size = size;
   allocator =

@@ -119,7 +119,7 @@ acquire (
       !params || !(params->flags & GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT);
   GstFlowReturn flow = GST_FLOW_OK;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   while (!(*buffer = take_idle (self))) {
     guint n_released = self->n_released;
 
@@ -135,7 +135,6 @@ acquire (
     g_cond_wait (&self->changed, &self->lock);
     self->n_waiting--;
   }
-  g_mutex_unlock (&self->lock);
   return *buffer ? GST_FLOW_OK : flow;
 }
 
@@ -144,7 +143,7 @@ release (GstBufferPool *pool, GstBuffer *buffer)
 {
   GstImagingPool *self = GST_IMAGING_POOL (pool);
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   if (is_as_it_was (buffer))
     put_idle (self, buffer);
   else
@@ -152,7 +151,6 @@ release (GstBufferPool *pool, GstBuffer *buffer)
   self->n_released++;
   if (self->n_waiting > 0) /* GLib asks the system also for nobody */
     g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
 }
 
 static gboolean
@@ -174,10 +172,9 @@ set_flushing (GstBufferPool *pool, gboolean flushing)
 {
   GstImagingPool *self = GST_IMAGING_POOL (pool);
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->flushing = flushing;
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
 }
 
 static void

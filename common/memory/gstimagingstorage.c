@@ -15,15 +15,14 @@ static ImkStatus
 mark_record (Storage *s, Mark *mark, gpointer stream, ImkError *error)
 {
   const ImkDevice *device = device_of (s);
-  ImkStatus status = IMK_OK;
 
-  if (!mark->event)
-    status = device->event_new (&mark->event, error);
-  if (status == IMK_OK)
-    status = device->event_record (mark->event, stream, error);
   mark->stream = stream;
-  mark->pending = status == IMK_OK;
-  return status;
+  mark->pending = FALSE;
+  if (!mark->event)
+    IMK_TRY (device->event_new (&mark->event, error));
+  IMK_TRY (device->event_record (mark->event, stream, error));
+  mark->pending = TRUE;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -37,13 +36,10 @@ mark_wait (Storage *s, const Mark *mark, gpointer stream, ImkError *error)
 static ImkStatus
 mark_synchronize (Storage *s, Mark *mark, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (mark->pending)
-    status = device_of (s)->event_synchronize (mark->event, error);
-  if (status == IMK_OK)
-    mark->pending = FALSE;
-  return status;
+    IMK_TRY (device_of (s)->event_synchronize (mark->event, error));
+  mark->pending = FALSE;
+  return IMK_OK;
 }
 
 /* The mark of @stream; else one that is past; else a new one. */
@@ -75,21 +71,18 @@ record_reader (Storage *s, gpointer stream, ImkError *error)
 static ImkStatus
 wait_for_readers (Storage *s, gpointer stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (guint i = 0; i < s->readers->len && status == IMK_OK; i++)
-    status = mark_wait (s, &g_array_index (s->readers, Mark, i), stream, error);
-  return status;
+  for (guint i = 0; i < s->readers->len; i++)
+    IMK_TRY (
+        mark_wait (s, &g_array_index (s->readers, Mark, i), stream, error));
+  return IMK_OK;
 }
 
 static ImkStatus
 synchronize_readers (Storage *s, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (guint i = 0; i < s->readers->len && status == IMK_OK; i++)
-    status = mark_synchronize (s, &g_array_index (s->readers, Mark, i), error);
-  return status;
+  for (guint i = 0; i < s->readers->len; i++)
+    IMK_TRY (mark_synchronize (s, &g_array_index (s->readers, Mark, i), error));
+  return IMK_OK;
 }
 
 static gboolean
@@ -124,8 +117,7 @@ need_host (Storage *s, ImkError *error)
   if (posix_memalign (&s->host, HOST_ALIGNMENT, s->size) == 0)
     return IMK_OK;
   s->host = NULL;
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for %" G_GSIZE_FORMAT " bytes.", s->size);
+  return IMK_NO_MEMORY (error, "for %" G_GSIZE_FORMAT " bytes.", s->size);
 }
 
 static ImkStatus
@@ -149,28 +141,19 @@ static ImkStatus
 wait_for_view (Storage *s, const View *view, gboolean write, gpointer stream,
     ImkError *error)
 {
-  ImkStatus status = mark_wait (s, &view->written, stream, error);
-
-  return status == IMK_OK && write ? wait_for_readers (s, stream, error)
-                                   : status;
+  IMK_TRY (mark_wait (s, &view->written, stream, error));
+  return write ? wait_for_readers (s, stream, error) : IMK_OK;
 }
 
 static ImkStatus
 upload (Storage *s, gpointer stream, GstImagingStats *stats, ImkError *error)
 {
-  ImkStatus status = wait_for_view (s, &s->on_host, FALSE, stream, error);
-
-  if (status == IMK_OK)
-    status = wait_for_view (s, &s->on_device, TRUE, stream, error);
-  if (status == IMK_OK)
-    status = device_of (s)->copy (
-        s->device, s->size, s->host, s->size, s->size, 1, stream, error);
-  if (status == IMK_OK)
-    status = mark_record (s, &s->on_device.written, stream, error);
-  if (status == IMK_OK)
-    status = record_reader (s, stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (wait_for_view (s, &s->on_host, FALSE, stream, error));
+  IMK_TRY (wait_for_view (s, &s->on_device, TRUE, stream, error));
+  IMK_TRY (device_of (s)->copy (
+      s->device, s->size, s->host, s->size, s->size, 1, stream, error));
+  IMK_TRY (mark_record (s, &s->on_device.written, stream, error));
+  IMK_TRY (record_reader (s, stream, error));
   s->on_device.valid = TRUE;
   gst_imaging_stats_add_uploaded (stats, s->size);
   return IMK_OK;
@@ -180,17 +163,12 @@ static ImkStatus
 download (Storage *s, ImkError *error)
 {
   gpointer stream = gst_imaging_context_stream (s->context);
-  ImkStatus status = wait_for_view (s, &s->on_device, FALSE, stream, error);
 
-  if (status == IMK_OK)
-    status = wait_for_view (s, &s->on_host, TRUE, stream, error);
-  if (status == IMK_OK)
-    status = device_of (s)->copy (
-        s->host, s->size, s->device, s->size, s->size, 1, stream, error);
-  if (status == IMK_OK)
-    status = device_of (s)->stream_synchronize (stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (wait_for_view (s, &s->on_device, FALSE, stream, error));
+  IMK_TRY (wait_for_view (s, &s->on_host, TRUE, stream, error));
+  IMK_TRY (device_of (s)->copy (
+      s->host, s->size, s->device, s->size, s->size, 1, stream, error));
+  IMK_TRY (device_of (s)->stream_synchronize (stream, error));
   s->on_host.valid = TRUE;
   s->on_host.written.pending = FALSE;
   s->on_device.written.pending = FALSE;
@@ -203,19 +181,17 @@ download (Storage *s, ImkError *error)
 static ImkStatus
 sync_host (Storage *s, gboolean read, gboolean write, ImkError *error)
 {
-  ImkStatus status = need_host (s, error);
-
-  if (status == IMK_OK && read && !s->on_host.valid)
-    status = download (s, error);
-  if (status == IMK_OK)
-    status = mark_synchronize (s, &s->on_host.written, error);
-  if (status == IMK_OK && write)
-    status = synchronize_readers (s, error);
-  if (status == IMK_OK && write) {
+  IMK_TRY (need_host (s, error));
+  if (read && !s->on_host.valid)
+    IMK_TRY (download (s, error));
+  IMK_TRY (mark_synchronize (s, &s->on_host.written, error));
+  if (write)
+    IMK_TRY (synchronize_readers (s, error));
+  if (write) {
     s->on_host.valid = TRUE;
     s->on_device.valid = FALSE;
   }
-  return status;
+  return IMK_OK;
 }
 
 /* Returns: whether sync_host () needs no call to the device, which may be lost
@@ -251,24 +227,21 @@ gst_imaging_storage_acquire (Storage *s, gpointer stream, GstMapFlags access,
 {
   gboolean write = (access & GST_MAP_WRITE) != 0;
   gboolean read = must_read (s, access);
-  ImkStatus status = IMK_OK;
   View *view;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   *mapped = is_one_block (s) || (allow_mapped && may_stay_on_host (s, read));
   view = *mapped ? &s->on_host : &s->on_device;
   if (!*mapped)
-    status = need_device (s, error);
-  if (status == IMK_OK && read && !view->valid)
-    status = upload (s, stream, stats, error);
-  if (status == IMK_OK)
-    status = wait_for_view (s, view, write, stream, error);
-  if (status == IMK_OK && write) {
+    IMK_TRY (need_device (s, error));
+  if (read && !view->valid)
+    IMK_TRY (upload (s, stream, stats, error));
+  IMK_TRY (wait_for_view (s, view, write, stream, error));
+  if (write) {
     s->on_host.valid = *mapped;
     s->on_device.valid = !*mapped;
   }
-  g_mutex_unlock (&s->lock);
-  return status;
+  return IMK_OK;
 }
 
 static void
@@ -294,50 +267,37 @@ gst_imaging_memory_writer (GstMemory *memory)
 {
   Storage *s = gst_imaging_memory_storage (memory);
   const Mark *mark;
-  gpointer stream;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   mark = newest_mark (s);
-  stream = mark->pending ? mark->stream : NULL;
-  g_mutex_unlock (&s->lock);
-  return stream;
+  return mark->pending ? mark->stream : NULL;
 }
 
 ImkStatus
 gst_imaging_storage_release (Storage *s, gpointer stream, GstMapFlags access,
     gboolean done, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   if (done)
     forget_stream (s, stream);
   else if (access & GST_MAP_WRITE)
-    status = mark_record (s, newest_mark (s), stream, error);
+    IMK_TRY (mark_record (s, newest_mark (s), stream, error));
   else
-    status = record_reader (s, stream, error);
-  g_mutex_unlock (&s->lock);
-  return status;
+    IMK_TRY (record_reader (s, stream, error));
+  return IMK_OK;
 }
 
 /* Reads also for a map that only writes: gst_buffer_fill () writes a part. */
 ImkStatus
 gst_imaging_storage_map (Storage *s, gboolean write, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   if (is_host_ready (s, write)) {
     s->on_device.valid = s->on_device.valid && !write;
-  } else {
-    status = gst_imaging_context_push (s->context, error);
-    if (status == IMK_OK) {
-      status = sync_host (s, TRUE, write, error);
-      gst_imaging_context_pop (s->context);
-    }
+    return IMK_OK;
   }
-  g_mutex_unlock (&s->lock);
-  return status;
+  GST_IMAGING_ENTER (s->context, error);
+  return sync_host (s, TRUE, write, error);
 }
 
 /* --- copies -------------------------------------------------------------- */
@@ -347,13 +307,10 @@ static ImkStatus
 copy_from_device (Storage *to, Storage *from, gsize offset, gsize size,
     gpointer stream, ImkError *error)
 {
-  ImkStatus status =
-      wait_for_view (from, &from->on_device, FALSE, stream, error);
-
-  if (status == IMK_OK)
-    status = device_of (from)->copy (to->device, size,
-        (guint8 *) from->device + offset, size, size, 1, stream, error);
-  return status == IMK_OK ? record_reader (from, stream, error) : status;
+  IMK_TRY (wait_for_view (from, &from->on_device, FALSE, stream, error));
+  IMK_TRY (device_of (from)->copy (to->device, size,
+      (guint8 *) from->device + offset, size, size, 1, stream, error));
+  return record_reader (from, stream, error);
 }
 
 static ImkStatus
@@ -361,31 +318,24 @@ copy_on_device (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
   gpointer stream = gst_imaging_context_stream (from->context);
-  ImkStatus status = need_device (to, error);
 
-  if (status == IMK_OK)
-    status = copy_from_device (to, from, offset, size, stream, error);
-  if (status == IMK_OK)
-    status = mark_record (to, &to->on_device.written, stream, error);
   to->on_host.valid = FALSE;
   to->on_device.valid = TRUE;
-  return status;
+  IMK_TRY (need_device (to, error));
+  IMK_TRY (copy_from_device (to, from, offset, size, stream, error));
+  return mark_record (to, &to->on_device.written, stream, error);
 }
 
 static ImkStatus
 copy_bytes (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
-  ImkStatus status;
-
   if (!from->on_host.valid && from->on_device.valid)
     return copy_on_device (to, from, offset, size, error);
-  status = sync_host (from, TRUE, FALSE, error);
-  if (status == IMK_OK)
-    status = sync_host (to, FALSE, TRUE, error);
-  if (status == IMK_OK)
-    memcpy (to->host, (guint8 *) from->host + offset, size);
-  return status;
+  IMK_TRY (sync_host (from, TRUE, FALSE, error));
+  IMK_TRY (sync_host (to, FALSE, TRUE, error));
+  memcpy (to->host, (guint8 *) from->host + offset, size);
+  return IMK_OK;
 }
 
 /* Events belong to a device and its streams record them, but any stream can
@@ -396,32 +346,23 @@ send_to_peer (Storage *to, Storage *from, gsize offset, gsize size,
 {
   const ImkDevice *device = device_of (from);
   gpointer stream = gst_imaging_context_stream (from->context);
-  ImkStatus status = device->event_new (sent, error);
 
-  if (status == IMK_OK)
-    status = wait_for_view (to, &to->on_device, TRUE, stream, error);
-  if (status == IMK_OK)
-    status = copy_from_device (to, from, offset, size, stream, error);
-  if (status == IMK_OK)
-    status = device->event_record (*sent, stream, error);
-  return status;
+  IMK_TRY (device->event_new (sent, error));
+  IMK_TRY (wait_for_view (to, &to->on_device, TRUE, stream, error));
+  IMK_TRY (copy_from_device (to, from, offset, size, stream, error));
+  return device->event_record (*sent, stream, error);
 }
 
 static ImkStatus
 receive_from_peer (Storage *to, gpointer sent, ImkError *error)
 {
   gpointer stream = gst_imaging_context_stream (to->context);
-  ImkStatus status = gst_imaging_context_push (to->context, error);
 
-  if (status != IMK_OK)
-    return status;
-  status = device_of (to)->event_wait (sent, stream, error);
-  if (status == IMK_OK)
-    status = mark_record (to, &to->on_device.written, stream, error);
-  gst_imaging_context_pop (to->context);
+  GST_IMAGING_ENTER (to->context, error);
   to->on_host.valid = FALSE;
   to->on_device.valid = TRUE;
-  return status;
+  IMK_TRY (device_of (to)->event_wait (sent, stream, error));
+  return mark_record (to, &to->on_device.written, stream, error);
 }
 
 static ImkStatus
@@ -441,29 +382,18 @@ ImkStatus
 gst_imaging_storage_copy (
     Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
 {
-  ImkStatus status;
-
-  g_mutex_lock (&from->lock);
-  status = gst_imaging_context_push (from->context, error);
-  if (status == IMK_OK) {
-    status = to->context == from->context
-                 ? copy_bytes (to, from, offset, size, error)
-                 : copy_to_peer (to, from, offset, size, error);
-    gst_imaging_context_pop (from->context);
-  }
-  g_mutex_unlock (&from->lock);
-  return status;
+  GST_IMAGING_HOLD (&from->lock);
+  GST_IMAGING_ENTER (from->context, error);
+  return to->context == from->context
+             ? copy_bytes (to, from, offset, size, error)
+             : copy_to_peer (to, from, offset, size, error);
 }
 
 gboolean
 gst_imaging_storage_is_on_device (Storage *s)
 {
-  gboolean on_device;
-
-  g_mutex_lock (&s->lock);
-  on_device = s->on_device.valid && !s->on_host.valid;
-  g_mutex_unlock (&s->lock);
-  return on_device;
+  GST_IMAGING_HOLD (&s->lock);
+  return s->on_device.valid && !s->on_host.valid;
 }
 
 /* --- life -------------------------------------------------------------- */
@@ -518,10 +448,9 @@ gst_imaging_storage_unref (Storage *s)
 static ImkStatus
 take_place (GstImagingAllocator *allocator, Storage *s, ImkError *error)
 {
-  g_mutex_lock (&allocator->lock);
+  GST_IMAGING_HOLD (&allocator->lock);
   s->slab = gst_imaging_slab_take (&allocator->slab, s->context, s->size,
       allocator->slab_size, &s->host, &s->mapped, error);
-  g_mutex_unlock (&allocator->lock);
   return s->slab ? IMK_OK : IMK_ERROR_MEMORY;
 }
 

@@ -111,12 +111,8 @@ push_item (GstImagingResultsText *self, Item *item)
 static gboolean
 is_idle (GstImagingResultsText *self)
 {
-  gboolean idle;
-
-  g_mutex_lock (&self->lock);
-  idle = !self->busy && g_queue_is_empty (&self->items);
-  g_mutex_unlock (&self->lock);
-  return idle;
+  GST_IMAGING_HOLD (&self->lock);
+  return !self->busy && g_queue_is_empty (&self->items);
 }
 
 /* Called with the lock. Returns: whether the caller runs inside a push, such as
@@ -276,9 +272,8 @@ gst_imaging_results_text_push_event (
   }
   item = g_new0 (Item, 1);
   item->event = event;
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   append (self, item);
-  g_mutex_unlock (&self->lock);
 }
 
 /* Copies what the element overwrites with the next frame. */
@@ -317,7 +312,7 @@ gst_imaging_results_text_push (GstImagingResultsText *self,
     return flow;
   }
   keep_result (item, result);
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   while (self->n_rows >= MAX_ROWS && self->active && !self->flushing)
     g_cond_wait (&self->changed, &self->lock);
   flow = self->flow;
@@ -325,29 +320,24 @@ gst_imaging_results_text_push (GstImagingResultsText *self,
     self->n_rows++;
   else
     flow = GST_FLOW_FLUSHING;
-  g_mutex_unlock (&self->lock);
   return flow;
 }
 
 GstFlowReturn
 gst_imaging_results_text_drain (GstImagingResultsText *self)
 {
-  GstFlowReturn flow;
-
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   while ((self->busy || !g_queue_is_empty (&self->items)) && self->active &&
          !self->flushing && !is_pusher (self))
     g_cond_wait (&self->changed, &self->lock);
-  flow = self->active && !self->flushing ? self->flow : GST_FLOW_FLUSHING;
-  g_mutex_unlock (&self->lock);
-  return flow;
+  return self->active && !self->flushing ? self->flow : GST_FLOW_FLUSHING;
 }
 
 void
 gst_imaging_results_text_set_flushing (
     GstImagingResultsText *self, gboolean flushing)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   if (flushing) {
     self->flushing = TRUE;
     drop_items (self);
@@ -358,7 +348,6 @@ gst_imaging_results_text_set_flushing (
     self->flow = GST_FLOW_OK;
     self->has_flushed = TRUE;
   }
-  g_mutex_unlock (&self->lock);
 }
 
 gboolean

@@ -268,13 +268,12 @@ take_idle (GstImagingResultsCache *cache)
 {
   GstImagingSharedResult *self;
 
-  g_mutex_lock (&cache->lock);
+  GST_IMAGING_HOLD (&cache->lock);
   self = cache->idle;
   if (self) {
     cache->idle = self->next;
     cache->n_idle--;
   }
-  g_mutex_unlock (&cache->lock);
   return self;
 }
 
@@ -284,14 +283,13 @@ give_idle (GstImagingResultsCache *cache, GstImagingSharedResult *self)
 {
   gboolean has_room;
 
-  g_mutex_lock (&cache->lock);
+  GST_IMAGING_HOLD (&cache->lock);
   has_room = cache->n_idle < MOST_IDLE;
   if (has_room) {
     self->next = cache->idle;
     cache->idle = self;
     cache->n_idle++;
   }
-  g_mutex_unlock (&cache->lock);
   return has_room;
 }
 

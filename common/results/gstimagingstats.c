@@ -51,13 +51,12 @@ gst_imaging_stats_unref (GstImagingStats *self)
 void
 gst_imaging_stats_reset (GstImagingStats *self)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->n_frames = self->n_lost = self->n_missing = self->n_replans = 0;
   self->uploaded = self->downloaded = self->copied = self->n_own = 0;
   self->viewed = self->from_peers = 0;
   self->longest = self->longest_replan = 0;
   memset (self->bins, 0, sizeof (self->bins));
-  g_mutex_unlock (&self->lock);
 }
 
 static guint
@@ -87,28 +86,25 @@ bin_middle (guint bin)
 void
 gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->n_frames++;
   self->bins[bin_of (duration)]++;
   self->longest = MAX (self->longest, duration);
-  g_mutex_unlock (&self->lock);
 }
 
 void
 gst_imaging_stats_add_replan (GstImagingStats *self, GstClockTime duration)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->n_replans++;
   self->longest_replan = MAX (self->longest_replan, duration);
-  g_mutex_unlock (&self->lock);
 }
 
 static void
 add (GstImagingStats *self, guint64 *counter, guint64 value)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   *counter += value;
-  g_mutex_unlock (&self->lock);
 }
 
 void
@@ -126,9 +122,8 @@ gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n)
 void
 gst_imaging_stats_name_own (GstImagingStats *self, const gchar *name)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->own_name = name;
-  g_mutex_unlock (&self->lock);
 }
 
 void
@@ -193,14 +188,9 @@ percentile (const GstImagingStats *self, gdouble share)
 guint64
 gst_imaging_stats_streamed (GstImagingStats *self)
 {
-  guint64 streamed;
-
   /* what is viewed is added first */
-  g_mutex_lock (&self->lock);
-  streamed =
-      self->downloaded > self->viewed ? self->downloaded - self->viewed : 0;
-  g_mutex_unlock (&self->lock);
-  return streamed;
+  GST_IMAGING_HOLD (&self->lock);
+  return self->downloaded > self->viewed ? self->downloaded - self->viewed : 0;
 }
 
 GstStructure *
@@ -208,7 +198,7 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
 {
   GstStructure *s;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   s = gst_structure_new ("stats", "frames", G_TYPE_UINT64, self->n_frames,
       "lost-frames", G_TYPE_UINT64, self->n_lost, "frames-missing",
       G_TYPE_UINT64, self->n_missing, "bytes-uploaded", G_TYPE_UINT64,
@@ -221,6 +211,5 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
       G_TYPE_DOUBLE, self->longest_replan / 1e3, NULL);
   if (self->own_name)
     gst_structure_set (s, self->own_name, G_TYPE_UINT64, self->n_own, NULL);
-  g_mutex_unlock (&self->lock);
   return s;
 }

@@ -63,8 +63,7 @@ gst_imaging_table_new (
   }
   if (self->pool && self->values_pool)
     return self;
-  imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for results of %u x %u numbers.", width, height);
+  IMK_NO_MEMORY (error, "for results of %u x %u numbers.", width, height);
   gst_imaging_table_free (self);
   return NULL;
 }
@@ -105,7 +104,6 @@ open_target (GstImagingTable *self, Target *target, GstBuffer *buffer,
     guint width, guint height, ImkType type, ImkImage *image, ImkError *error)
 {
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
-  ImkStatus status = IMK_OK;
 
   *image = (ImkImage){
       .width = width,
@@ -115,18 +113,17 @@ open_target (GstImagingTable *self, Target *target, GstBuffer *buffer,
       .stride = width * imk_type_size (type),
   };
   if (self->allocator) {
-    status = gst_imaging_memory_acquire (memory, self->stream, GST_MAP_WRITE,
-        TRUE, NULL, &image->data, &image->location, error);
+    IMK_TRY (gst_imaging_memory_acquire (memory, self->stream, GST_MAP_WRITE,
+        TRUE, NULL, &image->data, &image->location, error));
   } else if (gst_memory_map (memory, &target->map, GST_MAP_WRITE)) {
     image->data = target->map.data;
     image->location = IMK_LOCATION_HOST;
   } else {
-    status = imk_error_set (
+    return imk_error_set (
         error, IMK_ERROR_MEMORY, "The memory for results cannot be written.");
   }
-  if (status == IMK_OK)
-    target->memory = memory;
-  return status;
+  target->memory = memory;
+  return IMK_OK;
 }
 
 static void
@@ -159,9 +156,8 @@ gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
       (with_values && gst_buffer_pool_acquire_buffer (self->values_pool,
                           &self->values, NULL) != GST_FLOW_OK)) {
     gst_clear_buffer (&self->data);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for results of %u x %u numbers.", self->width,
-        self->height);
+    return IMK_NO_MEMORY (
+        error, "for results of %u x %u numbers.", self->width, self->height);
   }
   self->stream = stream;
   images[1] = (ImkImage){0};
@@ -213,8 +209,7 @@ gst_imaging_table_begin_flags (
     self->flags_pool = new_pool (self->allocator, n);
   if (!self->flags_pool || gst_buffer_pool_acquire_buffer (self->flags_pool,
                                &self->flags, NULL) != GST_FLOW_OK)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for %u flags.", n);
+    return IMK_NO_MEMORY (error, "for %u flags.", n);
   return open_target (
       self, &self->targets[2], self->flags, n, 1, IMK_TYPE_U8, image, error);
 }

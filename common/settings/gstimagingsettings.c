@@ -40,12 +40,8 @@ make_defaults (const GstImagingSettingsTable *table)
 gpointer
 gst_imaging_settings_copy (GstImagingSettings *self)
 {
-  gpointer result;
-
-  GST_OBJECT_LOCK (self->element);
-  result = copy (self, self->wanted);
-  GST_OBJECT_UNLOCK (self->element);
-  return result;
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
+  return copy (self, self->wanted);
 }
 
 gpointer
@@ -106,7 +102,7 @@ take (GstImagingSettings *self, GstImagingWhen boundary)
   gpointer result = copy (self, self->now);
 
   self->boundary = boundary;
-  GST_OBJECT_LOCK (self->element);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self->element));
   FOR_EACH (setting, self)
   {
     gsize i = (gsize) (setting - self->table->settings);
@@ -119,7 +115,6 @@ take (GstImagingSettings *self, GstImagingWhen boundary)
   self->serial_frame = (guint) g_atomic_int_get (&self->serial);
   if (boundary > GST_IMAGING_WHEN_LIVE)
     self->serial_set = self->serial_frame;
-  GST_OBJECT_UNLOCK (self->element);
   return result;
 }
 
@@ -214,13 +209,9 @@ apply_in_context (GstImagingSettings *self, gpointer candidate, ImkError *error)
 {
   GstImagingContext *context =
       self->engine ? gst_imaging_engine_kernel_context (self->engine) : NULL;
-  ImkStatus status = gst_imaging_context_push (context, error);
 
-  if (status != IMK_OK)
-    return status;
-  status = apply (self, candidate, error);
-  gst_imaging_context_pop (context);
-  return status;
+  GST_IMAGING_ENTER (context, error);
+  return apply (self, candidate, error);
 }
 
 /* After a rejection for @why: applies only the new values of @rejected.
@@ -315,11 +306,10 @@ open_with (GstImagingSettings *self, gpointer candidate,
     ImkStatus (*open) (gpointer data, ImkError *error), gpointer data,
     ImkError *error)
 {
-  ImkStatus status = check_files (self, candidate, error);
+  ImkStatus status;
   gpointer before = self->now;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_files (self, candidate, error));
   self->now = candidate;
   status = open (data, error);
   self->now = before;
@@ -420,9 +410,8 @@ gst_imaging_settings_start (GstImagingSettings *self)
   FOR_EACH (setting, self)
   if (setting->kind == GST_IMAGING_KIND_PATH)
     retry_file (self, setting);
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   g_hash_table_remove_all (self->sentences);
-  g_mutex_unlock (&self->lock);
 }
 
 /* --- the object ----------------------------------------------------------- */

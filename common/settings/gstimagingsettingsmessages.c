@@ -26,7 +26,7 @@ may_post (GstImagingSettings *self, const gchar *text)
   GstClockTime time = gst_util_get_timestamp (), *posted;
   gboolean may;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   posted = g_hash_table_lookup (self->sentences, text);
   may = !posted || time - *posted > GST_SECOND;
   if (may) {
@@ -35,7 +35,6 @@ may_post (GstImagingSettings *self, const gchar *text)
     g_hash_table_replace (
         self->sentences, g_strdup (text), g_memdup2 (&time, sizeof (time)));
   }
-  g_mutex_unlock (&self->lock);
   return may;
 }
 

@@ -142,14 +142,13 @@ keep (State *s, GstPad *pad, GstBuffer *buffer)
     return;
   caps = gst_pad_get_current_caps (pad);
   sample = gst_sample_new (buffer, caps, NULL, NULL);
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   if (s->keeps) {
     GstSample *before = s->kept;
 
     s->kept = sample;
     sample = before;
   }
-  g_mutex_unlock (&s->lock);
 }
 
 static void
@@ -262,14 +261,13 @@ gst_imaging_tap_record (GstImagingTap *self, GstElement *source,
   State *s = self->state;
   g_autoptr (GstAppSrc) before = NULL;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   before = s->source;
   g_atomic_pointer_set (
       &s->source, source ? gst_object_ref (GST_APP_SRC (source)) : NULL);
   s->max_bytes = max_bytes;
   s->max_frames = max_frames;
   gst_caps_replace (&s->caps, NULL);
-  g_mutex_unlock (&s->lock);
 }
 
 guint64
@@ -290,23 +288,19 @@ gst_imaging_tap_keep (GstImagingTap *self, gboolean keep)
   State *s = self->state;
   g_autoptr (GstSample) before = NULL;
 
-  g_mutex_lock (&s->lock);
+  GST_IMAGING_HOLD (&s->lock);
   g_atomic_int_set (&s->keeps, keep);
   if (!keep)
     before = g_steal_pointer (&s->kept);
-  g_mutex_unlock (&s->lock);
 }
 
 GstSample *
 gst_imaging_tap_get_kept (GstImagingTap *self)
 {
   State *s = self->state;
-  GstSample *sample;
 
-  g_mutex_lock (&s->lock);
-  sample = s->kept ? gst_sample_ref (s->kept) : NULL;
-  g_mutex_unlock (&s->lock);
-  return sample;
+  GST_IMAGING_HOLD (&s->lock);
+  return s->kept ? gst_sample_ref (s->kept) : NULL;
 }
 
 #define FOLLOWED "gst-imaging-followed-pad"

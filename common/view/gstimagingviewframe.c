@@ -39,11 +39,10 @@ reserve (guint64 size)
 {
   gboolean ok;
 
-  g_mutex_lock (&size_lock);
+  GST_IMAGING_HOLD (&size_lock);
   ok = size <= MAX_SIZE - size_of_all;
   if (ok)
     size_of_all += size;
-  g_mutex_unlock (&size_lock);
   return ok;
 }
 

@@ -430,9 +430,8 @@ begin_count (GstAoDepay *self)
 {
   forget (self);
   self->other.n = self->behind.n = 0;
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->tally = (GstAoPayTally){.n_received = 0};
-  GST_OBJECT_UNLOCK (self);
 }
 
 static void
@@ -447,9 +446,8 @@ begin_session (GstAoDepay *self, guint32 session)
 static void
 count_late (GstAoDepay *self)
 {
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->n_late++;
-  GST_OBJECT_UNLOCK (self);
 }
 
 /* The datagrams of a sender that has ended may still be on their way; one that
@@ -477,9 +475,8 @@ is_of_session (GstAoDepay *self, const GstImagingAoPacket *p)
   if (self->n_sessions > 1 && p->session == self->session_before)
     return is_back (self, p);
   begin_session (self, p->session);
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->n_sessions++;
-  GST_OBJECT_UNLOCK (self);
   return TRUE;
 }
 
@@ -591,7 +588,7 @@ gst_ao_depay_get_property (
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
     return;
   }
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   g_value_take_boxed (value,
       gst_structure_new ("stats", "messages", G_TYPE_UINT64, self->n_messages,
           "messages-missing", G_TYPE_UINT64, self->n_missing, "datagrams",
@@ -601,7 +598,6 @@ gst_ao_depay_get_property (
           self->tally.n_duplicates, "late", G_TYPE_UINT64, self->n_late,
           "invalid", G_TYPE_UINT64, self->n_invalid, "sessions", G_TYPE_UINT64,
           self->n_sessions, NULL));
-  GST_OBJECT_UNLOCK (self);
 }
 
 static void

@@ -138,7 +138,6 @@ parse_prm (
   g_autofree gchar *look = gst_insar_prm_find_text (text, "lookdir");
   g_autofree gchar *path = led ? find_led (name, led) : NULL;
   g_autofree gchar *states = NULL;
-  ImkStatus status;
   gsize size;
 
   if (!path)
@@ -147,18 +146,14 @@ parse_prm (
         "PRM file of GMTSAR with its LED file, or an XML file of ISCE2.",
         name);
   self->ellipsoid = (ImkInsarformSurface){6378137, 6356752.31};
-  status = read_numbers (numbers, G_N_ELEMENTS (numbers), text, name, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (read_numbers (numbers, G_N_ELEMENTS (numbers), text, name, error));
   if (!(prf > 0 && rate > 0))
     return imk_error_set (error, IMK_ERROR_FILE,
         "\"%s\" says PRF = %.10g and rng_samp_rate = %.10g; both must be above "
         "0.",
         name, prf, rate);
   states = load_text (path, &size, error);
-  status = states ? parse_led (self, states, path, error) : IMK_ERROR_FILE;
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (states ? parse_led (self, states, path, error) : IMK_ERROR_FILE);
   o->line_time = 1 / prf;
   o->first_time = DAY * clock + (ashift + sub_a) * o->line_time;
   if (n_rows > n_lines && n_lines > 0)

@@ -101,13 +101,12 @@ gst_insar_pair_describe (GstInsarPair *self, GstBuffer *buffer)
 {
   GstBuffer *sides[GST_INSAR_N_SIDES], *latest;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
     sides[s] = self->sides[s].first;
   latest = gst_imaging_metadata_latest (sides, GST_INSAR_N_SIDES);
   if (latest)
     gst_imaging_metadata_copy (buffer, latest, FALSE);
-  g_mutex_unlock (&self->lock);
 }
 
 /* Under the lock: the lines in @map come on @side. */
@@ -210,12 +209,11 @@ set_caps (GstInsarPair *self, guint side, GstCaps *caps)
 {
   gboolean done;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   done = take_caps (self, side, caps);
   if (!done)
     self->flow = GST_FLOW_NOT_NEGOTIATED;
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
   return done;
 }
 
@@ -240,7 +238,7 @@ push_event (GstInsarPair *self, GstEvent *event)
     gst_imaging_src_pads_event (self->outputs, event);
     return;
   }
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   if (GST_EVENT_TYPE (event) == GST_EVENT_STREAM_START) {
     self->has_started = TRUE;
     g_queue_push_head (&self->events, gst_event_ref (event));
@@ -251,7 +249,6 @@ push_event (GstInsarPair *self, GstEvent *event)
     self->is_busy = TRUE;
     gst_insar_pair_end_work (self);
   }
-  g_mutex_unlock (&self->lock);
 }
 
 /* Lines come in a segment of lines; images go out in one of time. */
@@ -317,9 +314,8 @@ set_flushing (GstInsarPair *self, guint side, gboolean is_flushing)
 static void
 push_flush (GstInsarPair *self, GstEvent *event)
 {
-  g_mutex_lock (&self->flush_lock);
+  GST_IMAGING_HOLD (&self->flush_lock);
   gst_imaging_src_pads_event (self->outputs, event);
-  g_mutex_unlock (&self->flush_lock);
 }
 
 static void
@@ -414,9 +410,8 @@ activate (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
 {
   GstInsarPair *self = gst_pad_get_element_private (pad);
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   set_flushing (self, side_of (self, pad), !active);
-  g_mutex_unlock (&self->lock);
   return TRUE;
 }
 

@@ -148,8 +148,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     cells.values = g_try_new (
         gfloat, (gsize) cells.width * cells.n_kept * IMK_INSARFORM_N_CHANNELS);
   if (status == IMK_OK && !cells.values)
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u x %u cells. Take larger looks, or files "
+    status = IMK_NO_MEMORY (error,
+        "for %u x %u cells. Take larger looks, or files "
         "(coherence-location and its like) and no pads.",
         cells.width, cells.height);
   if (status != IMK_OK) {

@@ -80,12 +80,10 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
 ImkStatus
 gst_insar_form_rasters_open (GstInsarForm *self, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   gst_insar_form_rasters_clear (self);
-  for (guint i = 0; i < GST_INSAR_N_PICTURES && status == IMK_OK; i++)
-    status = open_raster (self, i, error);
-  return status;
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
+    IMK_TRY (open_raster (self, i, error));
+  return IMK_OK;
 }
 
 /* The first failure is the one that is told. */

@@ -132,16 +132,11 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   GstImagingTable *table;
   guint32 *columns;
   gboolean is_auto;
-  ImkStatus status;
 
   is_auto = c.min_correlation == IMK_INSARXCORR_SIGNIFICANT;
-  status = imk_insarxcorr_config_complete (&c, error);
-  if (status == IMK_OK)
-    status = gst_insar_settings_use_files (now, &c, error);
-  if (status == IMK_OK)
-    status = imk_insarxcorr_new (backend, &c, &kernel, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_insarxcorr_config_complete (&c, error));
+  IMK_TRY (gst_insar_settings_use_files (now, &c, error));
+  IMK_TRY (imk_insarxcorr_new (backend, &c, &kernel, error));
   table = gst_imaging_table_new (
       backend == IMK_BACKEND_CUDA
           ? gst_imaging_engine_context (self->base.engine)
@@ -176,14 +171,12 @@ apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  ImkStatus status;
 
   if (!gst_imaging_engine_is_open (self->base.engine))
     return IMK_OK;
-  status = gst_imaging_engine_renew (self->base.engine, error);
-  if (status == IMK_OK)
-    gst_pad_mark_reconfigure (GST_PAD (self->src));
-  return status;
+  IMK_TRY (gst_imaging_engine_renew (self->base.engine, error));
+  gst_pad_mark_reconfigure (GST_PAD (self->src));
+  return IMK_OK;
 }
 
 static const GstImagingSettingsTable table = {

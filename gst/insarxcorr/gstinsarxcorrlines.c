@@ -49,23 +49,6 @@ count_bytes (GstInsarXcorr *self)
   self->n_bytes = bytes;
 }
 
-/* Around calls of the kernel. */
-static ImkStatus
-enter_context (GstInsarXcorr *self, ImkError *error)
-{
-  return gst_imaging_engine_is_on_cuda (self->base.engine)
-             ? gst_imaging_context_push (
-                   gst_imaging_engine_context (self->base.engine), error)
-             : IMK_OK;
-}
-
-static void
-leave_context (GstInsarXcorr *self)
-{
-  if (gst_imaging_engine_is_on_cuda (self->base.engine))
-    gst_imaging_context_pop (gst_imaging_engine_context (self->base.engine));
-}
-
 /* Corrects the flags of a row, and rounds it to float32. The first row of a
  * pair begins with the threshold that its sizes give. Returns: FALSE when the
  * float32 values cannot be written */
@@ -91,19 +74,19 @@ static ImkStatus
 measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
 {
   gpointer stream = gst_imaging_engine_stream (self->base.engine);
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
   ImkStatus status;
   ImkImage images[2];
 
   describe_row (self, result);
-  status = gst_imaging_table_begin (self->table, stream, TRUE, images, error);
-  if (status != IMK_OK)
-    return status;
-  status = enter_context (self, error);
+  IMK_TRY (gst_imaging_table_begin (self->table, stream, TRUE, images, error));
+  status = gst_imaging_context_push (context, error);
   if (status == IMK_OK) {
     status = imk_insarxcorr_process (self->kernel, &images[0], stream, error);
     if (status == IMK_OK)
       status = gst_imaging_engine_synchronize (self->base.engine, error);
-    leave_context (self);
+    gst_imaging_context_pop (context);
   }
   result->data = gst_imaging_table_end (self->table, &result->values);
   if (status == IMK_OK && !judge_row (self, result))
@@ -223,7 +206,7 @@ work (gpointer data)
   GstInsarXcorr *self = data;
   GstInsarPair *pair = &self->pair;
 
-  g_mutex_lock (&pair->lock);
+  GST_IMAGING_HOLD (&pair->lock);
   while (!self->is_stopping) {
     if (!pair->is_busy && self->is_opening)
       open_device (self);
@@ -232,7 +215,6 @@ work (gpointer data)
     else
       g_cond_wait (&pair->changed, &pair->lock);
   }
-  g_mutex_unlock (&pair->lock);
   return NULL;
 }
 
@@ -281,14 +263,16 @@ push_lines (
     GstInsarXcorr *self, guint side, const ImkImage *lines, ImkError *error)
 {
   GstInsarPair *pair = &self->pair;
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
   ImkStatus status;
 
   self->is_pushing[side] = TRUE;
   g_mutex_unlock (&pair->lock);
-  status = enter_context (self, error);
+  status = gst_imaging_context_push (context, error);
   if (status == IMK_OK) {
     status = imk_insarxcorr_push (self->kernel, side, lines, error);
-    leave_context (self);
+    gst_imaging_context_pop (context);
   }
   g_mutex_lock (&pair->lock);
   self->is_pushing[side] = FALSE;

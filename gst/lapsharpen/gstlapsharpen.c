@@ -280,10 +280,8 @@ gst_lap_sharpen_carrier (GstImagingFilter *filter, GstCaps *caps,
     GstVideoInfo *info, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
-  ImkStatus status = gst_lap_sharpen_read_tensor (caps, &self->picture, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_lap_sharpen_read_tensor (caps, &self->picture, error));
   *info = self->picture.carrier;
   info->fps_n = self->picture.fps_n;
   info->fps_d = self->picture.fps_d;
@@ -383,14 +381,13 @@ static ImkStatus
 update_kernels (GstLapSharpen *self, ImkError *error)
 {
   const ImkLapsharpenConfig parameters = get_config (now (self));
-  ImkStatus status = IMK_OK;
 
-  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
+  for (guint i = 0; i < self->n_kernels; i++) {
     ImkLapsharpenConfig config = config_of_plane (self, i, &parameters);
 
-    status = imk_lapsharpen_update (self->kernels[i], &config, error);
+    IMK_TRY (imk_lapsharpen_update (self->kernels[i], &config, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -398,19 +395,16 @@ gst_lap_sharpen_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (element);
-  ImkStatus status;
 
   if (groups & FORMAT)
     return gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
   if (self->n_kernels)
     gst_lap_sharpen_get_areas (&self->info, now (self), NULL, &self->areas);
-  status = update_kernels (self, error);
-  if (status == IMK_OK) {
-    warn_of_border_value (self, &now (self)->config);
-    if (self->n_kernels)
-      warn_of_region (self);
-  }
-  return status;
+  IMK_TRY (update_kernels (self, error));
+  warn_of_border_value (self, &now (self)->config);
+  if (self->n_kernels)
+    warn_of_region (self);
+  return IMK_OK;
 }
 
 /* Follows the regions of a frame. */
@@ -463,15 +457,14 @@ gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
   guint columns, rows;
   ImkImage first = image_of (self, &in->planes[0]);
 
-  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
+  IMK_TRY (status);
+  for (guint i = 0; i < self->n_kernels; i++) {
     const ImkImage from = image_of (self, &in->planes[i]);
     ImkImage to = image_of (self, &out->planes[i]);
 
-    status = imk_lapsharpen_process (
-        self->kernels[i], &from, &to, in->stream, error);
+    IMK_TRY (imk_lapsharpen_process (
+        self->kernels[i], &from, &to, in->stream, error));
   }
-  if (status != IMK_OK)
-    return status;
   get_tiles (self, &columns, &rows);
   if (columns)
     return gst_lap_sharpen_publish_tiles (

@@ -34,12 +34,11 @@ gst_lap_sharpen_publish_focus (GstImagingFilter *filter, ImkLapsharpen *kernel,
       .n_rows = 1,
   };
   ImkLapsharpenFocus focus;
-  ImkStatus status = imk_lapsharpen_get_focus (kernel, &focus, error);
 
-  if (status == IMK_OK)
-    publish (filter, buffer, image, &result,
-        (const gdouble[]){focus.variance, focus.mean});
-  return status;
+  IMK_TRY (imk_lapsharpen_get_focus (kernel, &focus, error));
+  publish (filter, buffer, image, &result,
+      (const gdouble[]){focus.variance, focus.mean});
+  return IMK_OK;
 }
 
 ImkStatus
@@ -72,16 +71,11 @@ gst_lap_sharpen_publish_tiles (GstImagingFilter *filter,
   };
   g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status =
-      gst_imaging_filter_download (filter, image, &host, &copy, error);
 
-  if (status != IMK_OK)
-    return status;
-  status = imk_lapsharpen_measure_tiles (&host, format->storage, format->shift,
+  IMK_TRY (gst_imaging_filter_download (filter, image, &host, &copy, error));
+  IMK_TRY (imk_lapsharpen_measure_tiles (&host, format->storage, format->shift,
       format->channel_mask, n_columns, n / n_columns,
-      gst_imaging_filter_n_threads (filter), tiles, error);
-  if (status != IMK_OK)
-    return status;
+      gst_imaging_filter_n_threads (filter), tiles, error));
   for (guint i = 0; i < n; i++) {
     places[2 * i] = i / n_columns;
     places[2 * i + 1] = i % n_columns;

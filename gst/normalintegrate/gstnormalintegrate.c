@@ -90,12 +90,10 @@ gst_normal_integrate_open (GstElement *element, ImkBackend backend,
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
   ImkNormalintegrateConfig config = get_config (self);
-  ImkStatus status = gst_normal_integrate_check_settings (
-      gst_imaging_settings_now (self->base.settings), error);
 
-  return status == IMK_OK
-             ? imk_normalintegrate_new (backend, &config, &self->kernel, error)
-             : status;
+  IMK_TRY (gst_normal_integrate_check_settings (
+      gst_imaging_settings_now (self->base.settings), error));
+  return imk_normalintegrate_new (backend, &config, &self->kernel, error);
 }
 
 ImkStatus
@@ -106,15 +104,15 @@ gst_normal_integrate_apply (
   const GstNormalIntegrateSettings *now =
       gst_imaging_settings_now (self->base.settings);
   ImkNormalintegrateConfig config = get_config (self);
-  ImkStatus status = gst_normal_integrate_check_settings (now, error);
   ImkMeshFormat format;
 
-  if (status == IMK_OK && now->mesh_location)
-    status = gst_normal_integrate_mesh_format (
-        now->mesh_location->location, &format, error);
-  if (status == IMK_OK && self->kernel)
-    status = imk_normalintegrate_update (self->kernel, &config, error);
-  return status;
+  IMK_TRY (gst_normal_integrate_check_settings (now, error));
+  if (now->mesh_location)
+    IMK_TRY (gst_normal_integrate_mesh_format (
+        now->mesh_location->location, &format, error));
+  if (self->kernel)
+    IMK_TRY (imk_normalintegrate_update (self->kernel, &config, error));
+  return IMK_OK;
 }
 
 /* Some ten transforms of a quarter of a megapixel take the CPU longer than the
@@ -205,14 +203,10 @@ map_output (GstNormalIntegrate *self, GstBuffer *buffer,
     const GstVideoInfo *info, ImkType type, GstImagingReach reach,
     GstImagingFrame *frame, ImkImage *image, ImkError *error)
 {
-  ImkStatus status;
-
   if (!buffer)
     return IMK_OK;
-  status = gst_imaging_engine_map (
-      self->base.engine, buffer, info, GST_MAP_WRITE, reach, frame, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_engine_map (
+      self->base.engine, buffer, info, GST_MAP_WRITE, reach, frame, error));
   *image = frame->planes[0];
   image->type = type;
   image->width = self->picture.width;
@@ -226,11 +220,10 @@ process_mapped (GstNormalIntegrate *self, const ImkImage *in,
 {
   ImkNormalintegrateOutputs out = {0};
   GstImagingFrame grey, heights;
-  ImkStatus status = map_output (self, w->grey, &w->grey_info, IMK_TYPE_U16,
-      reach, &grey, &out.grey, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (map_output (self, w->grey, &w->grey_info, IMK_TYPE_U16, reach, &grey,
+      &out.grey, error));
   status = map_output (self, w->heights, &w->heights_info, IMK_TYPE_F32, reach,
       &heights, &out.height, error);
   if (status == IMK_OK) {
@@ -257,13 +250,11 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
   const GstVideoInfo *info = gst_imaging_engine_info (self->base.engine);
   GstImagingFrame frame;
   ImkImage image;
-  ImkStatus status = gst_normal_integrate_acquire (self, w, error);
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = gst_imaging_engine_map (
-        self->base.engine, in, info, GST_MAP_READ, reach, &frame, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_normal_integrate_acquire (self, w, error));
+  IMK_TRY (gst_imaging_engine_map (
+      self->base.engine, in, info, GST_MAP_READ, reach, &frame, error));
   gst_imaging_engine_note_memory (self->base.engine, frame.memory_name);
   image = gst_imaging_picture_image (&self->picture, &frame.planes[0]);
   status = process_mapped (self, &image, w, reach, error);
@@ -412,12 +403,11 @@ reset (GstNormalIntegrate *self)
 static void
 become_sink (GstNormalIntegrate *self)
 {
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   if (GST_ELEMENT (self)->numsrcpads == 0)
     GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
   else
     GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
-  GST_OBJECT_UNLOCK (self);
 }
 
 static gboolean

@@ -109,7 +109,7 @@ forget (GstNormalIntegrateAlbedo *self)
 static void
 follow (GstNormalIntegrateAlbedo *self, Input *input, GstEvent *event)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_FLUSH_START:
     input->flushes = TRUE;
@@ -129,7 +129,6 @@ follow (GstNormalIntegrateAlbedo *self, Input *input, GstEvent *event)
     break;
   }
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
 }
 
 void
@@ -148,7 +147,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   Albedo next = {buffer, self->picture, running_time (pad, buffer)};
   GstFlowReturn flow;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   while (self->next.buffer && !self->own.flushes && !self->sink.is_eos)
     g_cond_wait (&self->changed, &self->lock);
   flow = self->own.flushes   ? GST_FLOW_FLUSHING
@@ -161,7 +160,6 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   } else {
     gst_buffer_unref (buffer);
   }
-  g_mutex_unlock (&self->lock);
   return flow;
 }
 
@@ -263,20 +261,18 @@ gst_normal_integrate_albedo_release (
 void
 gst_normal_integrate_albedo_start (GstNormalIntegrateAlbedo *self)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->own.flushes = self->sink.flushes = self->sink.is_eos = FALSE;
   forget (self);
-  g_mutex_unlock (&self->lock);
 }
 
 void
 gst_normal_integrate_albedo_stop (GstNormalIntegrateAlbedo *self)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->own.flushes = self->sink.flushes = TRUE;
   forget (self);
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
 }
 
 GstNormalIntegrateAlbedo *

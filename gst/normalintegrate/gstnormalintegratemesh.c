@@ -31,9 +31,8 @@ write_memory (gpointer data, gconstpointer bytes, gsize size, ImkError *error)
     guint8 *more = g_try_realloc (m->bytes, room);
 
     if (!more)
-      return imk_error_set (error, IMK_ERROR_MEMORY,
-          "There is no memory for a mesh of %" G_GSIZE_FORMAT
-          " bytes. Make mesh-step larger.",
+      return IMK_NO_MEMORY (error,
+          "for a mesh of %" G_GSIZE_FORMAT " bytes. Make mesh-step larger.",
           room);
     m->bytes = more;
     m->room = room;
@@ -103,9 +102,8 @@ colours_of (const GstImagingPicture *p, const ImkImage *image, ImkError *error)
   guint8 *levels = screen_levels (), *to = colours;
 
   if (!colours)
-    imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for an albedo of %u x %u pixels.", p->width,
-        p->height);
+    IMK_NO_MEMORY (
+        error, "for an albedo of %u x %u pixels.", p->width, p->height);
   for (guint y = 0; colours && y < p->height; y++)
     for (guint x = 0; x < p->width; x++)
       for (guint i = 0; i < 3; i++)
@@ -309,11 +307,10 @@ make_mapped (GstNormalIntegrateWork *w, GstBuffer *normals, ImkMesh *mesh,
 {
   const GstImagingPicture *p = &w->element->picture;
   GstImagingFrame heights, frame;
-  ImkStatus status = gst_imaging_frame_map (w->heights, &w->heights_info,
-      GST_MAP_READ, GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &heights, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_frame_map (w->heights, &w->heights_info, GST_MAP_READ,
+      GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &heights, error));
   mesh->height = heights.planes[0];
   mesh->height.type = IMK_TYPE_F32;
   mesh->height.width = p->width;

@@ -73,10 +73,8 @@ acquire_heights (
   w->heights = gst_buffer_new_allocate (allocator, size, NULL);
   gst_clear_object (&allocator);
   return w->heights ? IMK_OK
-                    : imk_error_set (error, IMK_ERROR_MEMORY,
-                          "There is no memory for heights of %" G_GSIZE_FORMAT
-                          " bytes.",
-                          size);
+                    : IMK_NO_MEMORY (error,
+                          "for heights of %" G_GSIZE_FORMAT " bytes.", size);
 }
 
 ImkStatus
@@ -84,20 +82,19 @@ gst_normal_integrate_acquire (
     GstNormalIntegrate *self, GstNormalIntegrateWork *w, ImkError *error)
 {
   gboolean wants_tensor = w->flows[TENSOR] == GST_FLOW_OK;
-  ImkStatus status = IMK_OK;
 
   gst_clear_buffer (&w->grey);
   gst_clear_buffer (&w->heights);
   if (w->flows[HEIGHT] == GST_FLOW_OK)
-    status = gst_imaging_src_pad_acquire (
-        w->outputs[HEIGHT], self->base.engine, &w->grey_info, &w->grey, error);
-  if (status == IMK_OK && (wants_tensor || w->flows[MESH] == GST_FLOW_OK))
-    status =
+    IMK_TRY (gst_imaging_src_pad_acquire (
+        w->outputs[HEIGHT], self->base.engine, &w->grey_info, &w->grey, error));
+  if (wants_tensor || w->flows[MESH] == GST_FLOW_OK)
+    IMK_TRY (
         gst_imaging_src_pad_acquire (w->outputs[wants_tensor ? TENSOR : MESH],
-            self->base.engine, &w->heights_info, &w->heights, error);
-  if (status == IMK_OK && !w->heights && w->mesh_file)
-    status = acquire_heights (self, w, error);
-  return status;
+            self->base.engine, &w->heights_info, &w->heights, error));
+  if (!w->heights && w->mesh_file)
+    IMK_TRY (acquire_heights (self, w, error));
+  return IMK_OK;
 }
 
 /* A grey value v > 0 is scale * v + offset mm. */

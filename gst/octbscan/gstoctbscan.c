@@ -79,11 +79,8 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
-  ImkStatus status =
-      gst_oct_bscan_kernel_new (self, backend, &self->open.kernel, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_oct_bscan_kernel_new (self, backend, &self->open.kernel, error));
   self->shared.depth_step = imk_octbscan_depth_step (self->open.kernel);
   if (!imk_octbscan_wavelengths (self->open.kernel, self->shared.wavelengths))
     self->shared.wavelengths[0] = self->shared.wavelengths[1] = 0;

@@ -253,13 +253,11 @@ static ImkStatus
 get_found (GstOctBscan *self, GstOctBscanFound what, gpointer values,
     gsize size, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (!gst_imaging_engine_is_on_cuda (self->base.engine) && self->open.kernel)
-    status = gst_oct_bscan_get_found (self->open.kernel, what, values, error);
+    IMK_TRY (gst_oct_bscan_get_found (self->open.kernel, what, values, error));
   else if (self->shared.queue)
-    status = gst_oct_bscan_queue_get (self->shared.queue, what, values, error);
-  return status == IMK_OK ? check_found (values, size, error) : status;
+    IMK_TRY (gst_oct_bscan_queue_get (self->shared.queue, what, values, error));
+  return check_found (values, size, error);
 }
 
 static gboolean

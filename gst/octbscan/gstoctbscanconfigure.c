@@ -144,14 +144,13 @@ try_settings (gpointer data, ImkError *error)
 void
 gst_oct_bscan_negotiate_all (GstOctBscan *self)
 {
-  g_mutex_lock (&self->engine_lock);
+  GST_IMAGING_HOLD (&self->engine_lock);
   for (guint i = 0; self->in_use.has_caps && i < N_OUTPUTS; i++) {
     GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->base.outputs, i);
 
     gst_oct_bscan_negotiate (self, i, GST_OCT_BSCAN_PAD (pad));
     g_clear_object (&pad);
   }
-  g_mutex_unlock (&self->engine_lock);
 }
 
 gboolean
@@ -218,17 +217,15 @@ prepare_settings (GstOctBscan *self, const GstOctBscanPlan *plan, guint *groups,
     ImkError *error)
 {
   GstClockTime began = gst_util_get_timestamp ();
-  ImkStatus status;
 
   if (!needs_kernel (self, *groups, plan))
     return IMK_OK;
   *groups |= PLAN;
   gst_oct_bscan_forget_next_kernel (self);
-  status = gst_oct_bscan_prepare_kernel (self, plan, error);
-  if (status == IMK_OK)
-    gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->base.engine),
-        gst_util_get_timestamp () - began);
-  return status;
+  IMK_TRY (gst_oct_bscan_prepare_kernel (self, plan, error));
+  gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->base.engine),
+      gst_util_get_timestamp () - began);
+  return IMK_OK;
 }
 
 /* Outputs the mean so far first: it has the earlier settings. */

@@ -7,10 +7,9 @@ static ImkStatus
 run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     GstOctBscanWork *w, ImkError *error)
 {
-  ImkStatus status =
-      imk_octbscan_update (self->open.kernel, &w->snapshot->config, error);
-
-  for (guint k = 0; k < w->n && status == IMK_OK; k++) {
+  IMK_TRY (
+      imk_octbscan_update (self->open.kernel, &w->snapshot->config, error));
+  for (guint k = 0; k < w->n; k++) {
     ImkImage images[N_OUTPUTS], in, track;
     ImkOctbscanJob job;
 
@@ -27,9 +26,9 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images,
         &w->reports[k], IMK_LOCATION_HOST, &track);
-    status = imk_octbscan_process (self->open.kernel, &job, 1, NULL, error);
+    IMK_TRY (imk_octbscan_process (self->open.kernel, &job, 1, NULL, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -41,10 +40,9 @@ run (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 
   w->on_cpu = TRUE;
   if (w->in)
-    status = gst_imaging_engine_map (self->base.engine, w->in,
-        &self->input.bscan, GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
-  if (status != IMK_OK)
-    return status;
+    IMK_TRY (
+        gst_imaging_engine_map (self->base.engine, w->in, &self->input.bscan,
+            GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error));
   if (w->in)
     gst_imaging_engine_note_memory (self->base.engine, from.memory_name);
   for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)

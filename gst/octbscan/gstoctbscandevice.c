@@ -63,7 +63,6 @@ static ImkStatus
 slot_open (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   gpointer *events[] = {&slot->uploaded, &slot->computed, &slot->done};
-  ImkStatus status;
 
   slot->works = g_new0 (GstOctBscanWork *, self->max_jobs);
   slot->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
@@ -71,14 +70,13 @@ slot_open (GstOctBscanDevice *self, Slot *slot, ImkError *error)
   slot->tracks = g_new0 (ImkImage, self->max_jobs);
   for (guint i = 0; i < N_PLANES; i++)
     slot->places[i].planes = g_new0 (Plane, self->max_jobs);
-  status = self->device->stream_new (&slot->stream, error);
-  if (status == IMK_OK)
-    status = self->device->alloc_pinned (
-        self->max_jobs * sizeof (GstOctBscanReport),
-        (gpointer *) &slot->reports, (gpointer *) &slot->device_reports, error);
-  for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
-    status = self->device->event_new (events[i], error);
-  return status;
+  IMK_TRY (self->device->stream_new (&slot->stream, error));
+  IMK_TRY (self->device->alloc_pinned (
+      self->max_jobs * sizeof (GstOctBscanReport), (gpointer *) &slot->reports,
+      (gpointer *) &slot->device_reports, error));
+  for (guint i = 0; i < G_N_ELEMENTS (events); i++)
+    IMK_TRY (self->device->event_new (events[i], error));
+  return IMK_OK;
 }
 
 static void
@@ -225,17 +223,14 @@ need_block (GstOctBscanDevice *self, Places *p, const GstVideoInfo *info,
 {
   gsize pitch = gst_imaging_memory_pitch (info->size);
   gpointer block;
-  ImkStatus status;
 
   if (p->block && p->pitch == pitch)
     return IMK_OK;
   self->device->free_device (g_steal_pointer (&p->block));
-  status = self->device->alloc_device (pitch * self->max_jobs, &block, error);
-  if (status == IMK_OK) {
-    p->block = block;
-    p->pitch = pitch;
-  }
-  return status;
+  IMK_TRY (self->device->alloc_device (pitch * self->max_jobs, &block, error));
+  p->block = block;
+  p->pitch = pitch;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -245,24 +240,20 @@ map_plane (GstOctBscanDevice *self, Slot *slot, guint kind, Plane *plane,
 {
   GstMapFlags access = kind == IN ? GST_MAP_READ : GST_MAP_WRITE;
   Places *p = &slot->places[kind];
-  ImkStatus status = IMK_OK;
 
   plane->is_block = plane->is_mapped = FALSE;
   if (as_block)
-    status = need_block (self, p, info, error);
-  if (status != IMK_OK ||
-      (as_block && take_place (p, plane, buffer, info, access)))
-    return status;
+    IMK_TRY (need_block (self, p, info, error));
+  if (as_block && take_place (p, plane, buffer, info, access))
+    return IMK_OK;
   if (plane->n > 1)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "A buffer of %u B-scans cannot be read or written.", plane->n);
-  status = gst_imaging_engine_map_on (self->element->base.engine, buffer, info,
-      access, GST_IMAGING_REACH_DEVICE, slot->stream, &plane->frame, error);
-  if (status == IMK_OK) {
-    plane->image = plane->frame.planes[0];
-    plane->is_mapped = TRUE;
-  }
-  return status;
+  IMK_TRY (gst_imaging_engine_map_on (self->element->base.engine, buffer, info,
+      access, GST_IMAGING_REACH_DEVICE, slot->stream, &plane->frame, error));
+  plane->image = plane->frame.planes[0];
+  plane->is_mapped = TRUE;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -270,7 +261,6 @@ map_work (GstOctBscanDevice *self, Slot *slot, guint i, ImkError *error)
 {
   GstOctBscanWork *w = slot->works[i];
   Plane *planes[N_PLANES];
-  ImkStatus status = IMK_OK;
 
   for (guint kind = 0; kind < N_PLANES; kind++) {
     planes[kind] = &slot->places[kind].planes[i];
@@ -281,14 +271,14 @@ map_work (GstOctBscanDevice *self, Slot *slot, guint i, ImkError *error)
   }
   slot->n_jobs += w->n;
   if (w->source)
-    status = map_plane (self, slot, IN, planes[IN], w->source,
+    IMK_TRY (map_plane (self, slot, IN, planes[IN], w->source,
         gst_imaging_engine_info (self->element->base.engine),
-        is_copied (self, w->source), error);
-  for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
+        is_copied (self, w->source), error));
+  for (guint o = 0; o < N_OUTPUTS; o++)
     if (w->out[o])
-      status = map_plane (self, slot, o, planes[o], w->out[o],
-          &w->snapshot->info[o], w->to_host, error);
-  return status;
+      IMK_TRY (map_plane (self, slot, o, planes[o], w->out[o],
+          &w->snapshot->info[o], w->to_host, error));
+  return IMK_OK;
 }
 
 static GstBuffer *
@@ -372,10 +362,9 @@ copy_blocks (GstOctBscanDevice *self, Slot *slot, guint kind, gpointer stream,
     ImkError *error)
 {
   const Places *p = &slot->places[kind];
-  ImkStatus status = IMK_OK;
   guint n;
 
-  for (guint i = 0; i < slot->n && status == IMK_OK; i += n) {
+  for (guint i = 0; i < slot->n; i += n) {
     const Plane *plane = &p->planes[i];
     gboolean has_many = plane->n > 1;
     const GstVideoInfo *info =
@@ -387,12 +376,12 @@ copy_blocks (GstOctBscanDevice *self, Slot *slot, guint kind, gpointer stream,
       continue;
     if (!has_many)
       n = count_run (slot, p, i);
-    status = copy_rows (self, kind, p->block + plane->at * p->pitch, p->pitch,
+    IMK_TRY (copy_rows (self, kind, p->block + plane->at * p->pitch, p->pitch,
         plane->map.data, has_many ? plane->step : p->pitch,
         has_many ? info->size : plane->map.size, has_many ? plane->n : n,
-        stream, error);
+        stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 /* --- before the first B-scan ---------------------------------------------- */
@@ -437,16 +426,11 @@ gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
 {
   const GstVideoInfo *info =
       gst_imaging_engine_info (self->element->base.engine);
-  ImkStatus status = gst_imaging_context_push (self->context, error);
 
-  if (status != IMK_OK)
-    return status;
-  for (guint i = 0; i < self->n_slots && status == IMK_OK; i++)
-    status = need_block (self, &self->slots[i].places[IN], info, error);
-  if (status == IMK_OK)
-    status = warm_up (self, error);
-  gst_imaging_context_pop (self->context);
-  return status;
+  GST_IMAGING_ENTER (self->context, error);
+  for (guint i = 0; i < self->n_slots; i++)
+    IMK_TRY (need_block (self, &self->slots[i].places[IN], info, error));
+  return warm_up (self, error);
 }
 
 /* --- work ----------------------------------------------------------------- */
@@ -482,13 +466,10 @@ static ImkStatus
 follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
     gpointer second, ImkError *error)
 {
-  ImkStatus status;
-
   if (first == second)
     return IMK_OK;
-  status = self->device->event_record (event, first, error);
-  return status == IMK_OK ? self->device->event_wait (event, second, error)
-                          : status;
+  IMK_TRY (self->device->event_record (event, first, error));
+  return self->device->event_wait (event, second, error);
 }
 
 static ImkStatus
@@ -496,47 +477,34 @@ run_batch (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
   gpointer up = slot->is_alone ? slot->stream : self->upload;
   gpointer down = slot->is_alone ? slot->stream : self->download;
-  ImkStatus status = IMK_OK;
 
   slot->n_jobs = 0;
-  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
-    status = map_work (self, slot, i, error);
-  if (status == IMK_OK)
-    status = copy_blocks (self, slot, IN, up, error);
-  if (status == IMK_OK)
-    status = follow_stream (self, slot->uploaded, up, slot->stream, error);
-  if (status == IMK_OK)
-    status = imk_octbscan_update (
-        self->kernel, &slot->works[0]->snapshot->config, error);
-  for (guint i = 0; i < slot->n && status == IMK_OK; i++)
+  for (guint i = 0; i < slot->n; i++)
+    IMK_TRY (map_work (self, slot, i, error));
+  IMK_TRY (copy_blocks (self, slot, IN, up, error));
+  IMK_TRY (follow_stream (self, slot->uploaded, up, slot->stream, error));
+  IMK_TRY (imk_octbscan_update (
+      self->kernel, &slot->works[0]->snapshot->config, error));
+  for (guint i = 0; i < slot->n; i++)
     for (guint k = 0; k < slot->works[i]->n; k++)
       set_job (self, slot, i, k);
-  if (status == IMK_OK)
-    status = imk_octbscan_process (
-        self->kernel, slot->jobs, slot->n_jobs, slot->stream, error);
-  if (status == IMK_OK)
-    status = follow_stream (self, slot->computed, slot->stream, down, error);
-  for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
-    status = copy_blocks (self, slot, o, down, error);
-  if (status == IMK_OK)
-    status = self->device->event_record (slot->done, down, error);
-  return status;
+  IMK_TRY (imk_octbscan_process (
+      self->kernel, slot->jobs, slot->n_jobs, slot->stream, error));
+  IMK_TRY (follow_stream (self, slot->computed, slot->stream, down, error));
+  for (guint o = 0; o < N_OUTPUTS; o++)
+    IMK_TRY (copy_blocks (self, slot, o, down, error));
+  return self->device->event_record (slot->done, down, error);
 }
 
 static ImkStatus
 wait_for (GstOctBscanDevice *self, Slot *slot, ImkError *error)
 {
-  ImkStatus status;
-
   if (slot->is_launched)
     return self->device->event_synchronize (slot->done, error);
   /* what there is of it */
-  status = self->device->stream_synchronize (self->upload, error);
-  if (status == IMK_OK)
-    status = self->device->stream_synchronize (slot->stream, error);
-  if (status == IMK_OK)
-    status = self->device->stream_synchronize (self->download, error);
-  return status;
+  IMK_TRY (self->device->stream_synchronize (self->upload, error));
+  IMK_TRY (self->device->stream_synchronize (slot->stream, error));
+  return self->device->stream_synchronize (self->download, error);
 }
 
 ImkStatus
@@ -587,13 +555,7 @@ ImkStatus
 gst_oct_bscan_device_get (GstOctBscanDevice *self, GstOctBscanFound what,
     gpointer values, ImkError *error)
 {
-  ImkStatus status = gst_imaging_context_push (self->context, error);
-
-  if (status != IMK_OK)
-    return status;
-  g_mutex_lock (&self->lock);
-  status = gst_oct_bscan_get_found (self->kernel, what, values, error);
-  g_mutex_unlock (&self->lock);
-  gst_imaging_context_pop (self->context);
-  return status;
+  GST_IMAGING_ENTER (self->context, error);
+  GST_IMAGING_HOLD (&self->lock);
+  return gst_oct_bscan_get_found (self->kernel, what, values, error);
 }

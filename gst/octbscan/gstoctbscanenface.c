@@ -60,8 +60,8 @@ gst_oct_bscan_enface_setup (GstOctBscanEnface *self, GstPad *pad, guint width,
   self->width = self->height = 0;
   self->rows = g_try_new0 (gfloat, (gsize) width * height);
   if (!self->rows)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for en-face images of %u x %u; fewer "
+    return IMK_NO_MEMORY (error,
+        "for en-face images of %u x %u; fewer "
         "bscans-per-volume need less.",
         width, height);
   self->width = width;

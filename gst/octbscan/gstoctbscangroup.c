@@ -121,9 +121,8 @@ begin (GstOctBscanGroup *self, ImkError *error)
   else
     self->partial = gst_buffer_new_allocate (NULL, self->bscan.size, NULL);
   if (!self->partial)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for a B-scan of %" G_GSIZE_FORMAT " bytes.",
-        self->bscan.size);
+    return IMK_NO_MEMORY (
+        error, "for a B-scan of %" G_GSIZE_FORMAT " bytes.", self->bscan.size);
   stamp (self, self->partial);
   self->n_filled = 0;
   return IMK_OK;

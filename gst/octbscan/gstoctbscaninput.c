@@ -143,10 +143,9 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 void
 gst_oct_bscan_set_flushing (GstOctBscan *self, gboolean flushing)
 {
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   if (self->shared.queue)
     gst_oct_bscan_queue_set_flushing (self->shared.queue, flushing);
-  GST_OBJECT_UNLOCK (self);
 }
 
 static gboolean

@@ -58,22 +58,20 @@ get_live (GstOctBscanPlan *self, const Settings *s, ImkError *error)
 {
   ImkOctbscanConfig *c = &self->config;
   gdouble *live = self->live;
-  ImkStatus status = IMK_OK;
 
   if (!s->dispersion_2 && !s->dispersion_3)
     return IMK_OK;
-  for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
+  for (guint i = 0; i < c->n_cameras; i++) {
     const ImkOctbscanCamera *own = &c->cameras[i];
 
-    status = live_value ("dispersion-2", s->dispersion_2, c->n_cameras, i,
-        own->n_dispersion > 2 ? own->dispersion[2] : 0, &live[2 * i], error);
-    if (status == IMK_OK)
-      status = live_value ("dispersion-3", s->dispersion_3, c->n_cameras, i,
-          own->n_dispersion > 3 ? own->dispersion[3] : 0, &live[2 * i + 1],
-          error);
+    IMK_TRY (live_value ("dispersion-2", s->dispersion_2, c->n_cameras, i,
+        own->n_dispersion > 2 ? own->dispersion[2] : 0, &live[2 * i], error));
+    IMK_TRY (live_value ("dispersion-3", s->dispersion_3, c->n_cameras, i,
+        own->n_dispersion > 3 ? own->dispersion[3] : 0, &live[2 * i + 1],
+        error));
   }
   c->live_dispersion = live;
-  return status;
+  return IMK_OK;
 }
 
 /* A device takes so many B-scans at once that it is busy for about a
@@ -192,13 +190,11 @@ open_new (const GstOctBscanPlan *plan, ImkBackend backend,
   GstOctBscanOpen own = {.backend = backend,
       .config = imk_octbscan_without_pointers (&plan->config)};
   ImkOctbscanConfig c = plan->config;
-  ImkStatus status;
 
   c.max_jobs = own.config.max_jobs = jobs_at_once (backend, &c);
-  status = imk_octbscan_new (backend, &c, &own.kernel, error);
-  if (status == IMK_OK)
-    *made = own;
-  return status;
+  IMK_TRY (imk_octbscan_new (backend, &c, &own.kernel, error));
+  *made = own;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -206,16 +202,13 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
     ImkOctbscan **kernel, ImkError *error)
 {
   GstOctBscanOpen made;
-  ImkStatus status = IMK_OK;
 
   if (self->in_use.next.kernel && self->in_use.next.backend == backend) {
     made = self->in_use.next;
     self->in_use.next.kernel = NULL;
   } else {
-    status = open_new (self->in_use.plan, backend, &made, error);
+    IMK_TRY (open_new (self->in_use.plan, backend, &made, error));
   }
-  if (status != IMK_OK)
-    return status;
   self->open.backend = backend;
   self->open.config = made.config;
   *kernel = made.kernel;
@@ -226,19 +219,12 @@ ImkStatus
 gst_oct_bscan_prepare_kernel (
     GstOctBscan *self, const GstOctBscanPlan *plan, ImkError *error)
 {
-  gboolean on_device = gst_imaging_engine_is_on_cuda (self->base.engine);
-  GstImagingContext *context = gst_imaging_engine_context (self->base.engine);
-  ImkStatus status = IMK_OK;
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
 
-  if (on_device)
-    status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
-  status = open_new (plan, on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU,
+  GST_IMAGING_ENTER (context, error);
+  return open_new (plan, context ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU,
       &self->in_use.next, error);
-  if (on_device)
-    gst_imaging_context_pop (context);
-  return status;
 }
 
 /* Without the context of its device, when that is lost. */

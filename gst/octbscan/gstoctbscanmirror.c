@@ -70,20 +70,15 @@ gst_oct_bscan_mirrors_free (GstOctBscanMirrors *self)
 void
 gst_oct_bscan_forget_mirrors (GstOctBscan *self)
 {
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->mirrors->forgets = TRUE;
-  GST_OBJECT_UNLOCK (self);
 }
 
 gboolean
 gst_oct_bscan_wants_mirror (GstOctBscan *self)
 {
-  gboolean wants;
-
-  GST_OBJECT_LOCK (self);
-  wants = self->mirrors->sides->len > 0;
-  GST_OBJECT_UNLOCK (self);
-  return wants;
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
+  return self->mirrors->sides->len > 0;
 }
 
 guint
@@ -191,11 +186,9 @@ scale_camera (Report *r, ImkOctbscanMirrors *found,
   g_autofree gchar *name = g_strdup_printf ("camera-%u-scale", camera);
   g_autofree gchar *doubt = NULL;
   gdouble factor = 1;
-  ImkStatus status = gst_oct_bscan_scale_by_travel (
-      found, fringes, camera, travel_um, &factor, &doubt, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_oct_bscan_scale_by_travel (
+      found, fringes, camera, travel_um, &factor, &doubt, error));
   gst_structure_set (r->message, name, G_TYPE_DOUBLE, factor, NULL);
   if (doubt && !r->doubt)
     r->doubt = g_steal_pointer (&doubt);
@@ -207,22 +200,20 @@ solve (GstOctBscan *self, gdouble travel_um, Report *r, ImkError *error)
 {
   const ImkOctbscanConfig *c = &self->in_use.plan->config;
   const GPtrArray *positions = self->mirrors->positions;
-  ImkStatus status = IMK_OK;
 
-  for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
+  for (guint i = 0; i < c->n_cameras; i++) {
     ImkOctbscanFringe fringes[IMK_OCTBSCAN_MAX_MIRRORS];
     ImkOctbscanMirrors found;
 
     for (guint k = 0; k < positions->len; k++)
       fringes[k] = ((const Position *) positions->pdata[k])->fringes[i];
-    status = imk_octbscan_solve_mirrors (c, i, fringes, positions->len,
-        self->in_use.now->mirror_fit, &found, error);
-    if (status == IMK_OK && travel_um != 0)
-      status = scale_camera (r, &found, fringes, i, travel_um, error);
-    if (status == IMK_OK)
-      report_camera (r, &found, i);
+    IMK_TRY (imk_octbscan_solve_mirrors (c, i, fringes, positions->len,
+        self->in_use.now->mirror_fit, &found, error));
+    if (travel_um != 0)
+      IMK_TRY (scale_camera (r, &found, fringes, i, travel_um, error));
+    report_camera (r, &found, i);
   }
-  return status;
+  return IMK_OK;
 }
 
 /* @why: (nullable): it is refused */
@@ -263,7 +254,7 @@ take_side (GstOctBscan *self, gboolean *is_last, gdouble *travel_um)
   GstOctBscanMirrors *mirrors = self->mirrors;
   gint side;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   side = mirrors->sides->str[0] == '-' ? -1 : 1;
   g_string_erase (mirrors->sides, 0, 1);
   *is_last = mirrors->sides->len == 0;
@@ -271,7 +262,6 @@ take_side (GstOctBscan *self, gboolean *is_last, gdouble *travel_um)
   if (mirrors->forgets)
     g_ptr_array_set_size (mirrors->positions, 0);
   mirrors->forgets = FALSE;
-  GST_OBJECT_UNLOCK (self);
   return side;
 }
 
@@ -319,8 +309,7 @@ gst_oct_bscan_calibrate_mirror (
     tell (self, &r, why);
     return;
   }
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   g_string_assign (self->mirrors->sides, wanted);
   self->mirrors->travel_um = travel_um;
-  GST_OBJECT_UNLOCK (self);
 }

@@ -8,9 +8,8 @@
 GstFlowReturn
 gst_oct_bscan_post_error (GstOctBscan *self, const ImkError *error)
 {
-  g_mutex_lock (&self->engine_lock);
+  GST_IMAGING_HOLD (&self->engine_lock);
   gst_imaging_engine_post_error (self->base.engine, error->code, error);
-  g_mutex_unlock (&self->engine_lock);
   return GST_FLOW_ERROR;
 }
 

@@ -133,9 +133,8 @@ gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
           self->open.config.max_jobs);
   queue =
       gst_oct_bscan_queue_new (self, devices, n_batches, self->shared.n_full);
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->shared.queue = queue;
-  GST_OBJECT_UNLOCK (self);
   return IMK_OK;
 }
 
@@ -172,10 +171,8 @@ prepare_for_device (
   ImkError ignored;
 
   *flow = GST_FLOW_OK;
-  if (status == IMK_OK)
-    status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
+  IMK_TRY (gst_imaging_context_push (context, error));
   follow_readers (self);
   *flow = gst_oct_bscan_prepare_outputs (self, w);
   source = w->in ? gst_imaging_engine_reachable (self->base.engine, w->in,
@@ -220,16 +217,12 @@ gboolean
 gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
     ImkStatus status, const ImkError *why)
 {
-  gboolean ok;
-
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
-  g_mutex_lock (&self->engine_lock);
+  GST_IMAGING_HOLD (&self->engine_lock);
   /* the queue may have left it */
-  ok = !gst_imaging_engine_is_on_cuda (self->base.engine) ||
-       gst_oct_bscan_fall_back (self, w, status, why);
-  g_mutex_unlock (&self->engine_lock);
-  return ok;
+  return !gst_imaging_engine_is_on_cuda (self->base.engine) ||
+         gst_oct_bscan_fall_back (self, w, status, why);
 }
 
 /* Call with the engine locked; it is unlocked. */

@@ -199,15 +199,12 @@ take_batch (GstOctBscanQueue *self, const Member *m)
 static ImkStatus
 run_on_cpu (GstOctBscanQueue *self, Batch *b, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  g_mutex_lock (&self->element->engine_lock);
-  for (guint i = 0; i < b->n && status == IMK_OK; i++) {
+  GST_IMAGING_HOLD (&self->element->engine_lock);
+  for (guint i = 0; i < b->n; i++) {
     gst_oct_bscan_work_renew (b->works[i]);
-    status = gst_oct_bscan_run_on_cpu (self->element, b->works[i], error);
+    IMK_TRY (gst_oct_bscan_run_on_cpu (self->element, b->works[i], error));
   }
-  g_mutex_unlock (&self->element->engine_lock);
-  return status;
+  return IMK_OK;
 }
 
 static void
@@ -520,7 +517,7 @@ member_main (gpointer data)
   guint slot = 0;
   Batch *b;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   while ((b = g_queue_peek_head (&m->flying)) || !self->quit) {
     if (!b || b->state == LAUNCHING) {
       g_cond_wait (&m->changed, &self->lock);
@@ -532,7 +529,6 @@ member_main (gpointer data)
     push_finished_batches (self);
     submit (self); /* there may be room again */
   }
-  g_mutex_unlock (&self->lock);
   return NULL;
 }
 
@@ -543,7 +539,7 @@ launcher_main (gpointer data)
   GstOctBscanQueue *self = m->queue;
   Batch *b;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   while (m->handed || !self->quit) {
     if (!m->handed) {
       g_cond_wait (&m->handed_over, &self->lock);
@@ -553,7 +549,6 @@ launcher_main (gpointer data)
     launch (self, m, b);
     submit (self);
   }
-  g_mutex_unlock (&self->lock);
   return NULL;
 }
 
@@ -673,13 +668,12 @@ gst_oct_bscan_queue_add_work (GstOctBscanQueue *self, GstOctBscanWork *work)
 void
 gst_oct_bscan_queue_drain (GstOctBscanQueue *self)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   drop_waiting (self);
   while (self->waiting.length > 0 || self->order.length > 0 || self->pushing) {
     g_cond_wait (&self->changed, &self->lock);
     drop_waiting (self);
   }
-  g_mutex_unlock (&self->lock);
 }
 
 void
@@ -688,22 +682,20 @@ gst_oct_bscan_queue_wait (GstOctBscanQueue *self, gint64 us)
   gint64 until = g_get_monotonic_time () + us;
   gboolean in_time = TRUE;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   while (in_time && !self->flushing &&
          (self->waiting.length > 0 || self->order.length > 0 || self->pushing))
     in_time = g_cond_wait_until (&self->changed, &self->lock, until);
-  g_mutex_unlock (&self->lock);
 }
 
 void
 gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
 {
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->flushing = flushing;
   if (!flushing)
     reset_flow (self);
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
 }
 
 ImkStatus
@@ -726,7 +718,7 @@ gst_oct_bscan_queue_shares (GstOctBscanQueue *self)
 {
   GstStructure *shares = gst_structure_new_empty ("octbscan-shares");
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   for (guint i = 0; i < self->n_members; i++) {
     const Member *m = &self->members[i];
     gchar *name = m->device ? g_strdup_printf (
@@ -736,6 +728,5 @@ gst_oct_bscan_queue_shares (GstOctBscanQueue *self)
     gst_structure_set (shares, name, G_TYPE_UINT64, m->n_done, NULL);
     g_free (name);
   }
-  g_mutex_unlock (&self->lock);
   return shares;
 }

@@ -25,11 +25,10 @@
 void
 gst_oct_bscan_reset_range (GstOctBscan *self)
 {
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->range.n = self->range.n_noise = 0;
   self->range.serial++;
   g_atomic_int_set (&self->range.holds_noise, FALSE);
-  GST_OBJECT_UNLOCK (self);
 }
 
 /* What the mean of the first camera takes off with it, once a second, as it
@@ -91,13 +90,9 @@ gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *w)
 gboolean
 gst_oct_bscan_is_settling (GstOctBscan *self)
 {
-  gboolean settling;
-
-  GST_OBJECT_LOCK (self);
-  settling = self->in_use.now->config.range == IMK_OCTBSCAN_RANGE_AUTO &&
-             self->range.n < GST_OCT_BSCAN_AUTO;
-  GST_OBJECT_UNLOCK (self);
-  return settling;
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
+  return self->in_use.now->config.range == IMK_OCTBSCAN_RANGE_AUTO &&
+         self->range.n < GST_OCT_BSCAN_AUTO;
 }
 
 /* Without a sample each B-scan uses its own range at first. After some such

@@ -39,13 +39,10 @@ need_sweep (GstOctBscan *self, ImkError *error)
   ImkOctbscanSweepConfig c =
       config_of (self->in_use.now, &self->in_use.plan->config);
   ImkOctbscanSweep *made;
-  ImkStatus status;
 
   if (self->input.sweep && self->input.sweep_changes == self->in_use.n_changes)
     return IMK_OK;
-  status = imk_octbscan_sweep_new (&c, &made, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_sweep_new (&c, &made, error));
   imk_octbscan_sweep_free (self->input.sweep);
   self->input.sweep = made;
   self->input.sweep_changes = self->in_use.n_changes;

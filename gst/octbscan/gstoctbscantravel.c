@@ -61,12 +61,10 @@ gst_oct_bscan_scale_by_travel (ImkOctbscanMirrors *found,
     const ImkOctbscanFringe *fringes, guint camera, gdouble travel,
     gdouble *factor, gchar **doubt, ImkError *error)
 {
-  ImkStatus status = check (found, camera, travel, error);
   gdouble first, last, moved, other;
   gboolean on_one_side;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check (found, camera, travel, error));
   first = found->positions[0].depth_um;
   last = found->positions[found->n - 1].depth_um;
   on_one_side = fringes[0].side == fringes[found->n - 1].side;

@@ -542,7 +542,7 @@ get_stats (GstOctInterlace *self)
   g_autoptr (GPtrArray) cameras = get_cameras (self);
   GstStructure *stats;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   stats = gst_structure_new ("octinterlace-stats", "frames", G_TYPE_UINT64,
       self->n_frames, "incomplete", G_TYPE_UINT64, self->n_incomplete, NULL);
   for (guint i = 0; i < cameras->len; i++) {
@@ -551,7 +551,6 @@ get_stats (GstOctInterlace *self)
 
     gst_structure_set (stats, name, G_TYPE_UINT64, camera->n_missing, NULL);
   }
-  GST_OBJECT_UNLOCK (self);
   return stats;
 }
 

@@ -216,8 +216,7 @@ gst_oct_interlace_handle_missing (
       camera->repeats = TRUE;
     }
   }
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->n_incomplete += !complete;
-  GST_OBJECT_UNLOCK (self);
   return complete || now->missing != MISSING_DROP;
 }

@@ -115,11 +115,8 @@ tell_flow (GstPhotoStereo *self, GstFlowReturn flow)
 static ImkStatus
 prepare (GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
 {
-  ImkStatus status = gst_imaging_engine_ensure_open (self->base.engine, error);
-
-  return status == IMK_OK
-             ? gst_photo_stereo_follow_settings (self, buffer, error)
-             : status;
+  IMK_TRY (gst_imaging_engine_ensure_open (self->base.engine, error));
+  return gst_photo_stereo_follow_settings (self, buffer, error);
 }
 
 static GstFlowReturn

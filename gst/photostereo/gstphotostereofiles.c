@@ -64,8 +64,7 @@ gst_photo_stereo_join_lights (const GstImagingFile *lights,
 
   to.lights = malloc (bytes); /* imk_photostereo_lights_clear () frees it */
   if (!to.lights)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for %u lights.", from->n);
+    return IMK_NO_MEMORY (error, "for %u lights.", from->n);
   memcpy (to.lights, from->lights, bytes);
   if (intensities) {
     gsize size;

@@ -2,32 +2,18 @@
 /* Pictures on their way to the kernel: its device, streams and memory. */
 #include "gstphotostereoprivate.h"
 
-ImkStatus
-gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error)
-{
-  return gst_imaging_engine_is_on_cuda (self->base.engine)
-             ? gst_imaging_context_push (
-                   gst_imaging_engine_context (self->base.engine), error)
-             : IMK_OK;
-}
-
-void
-gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda)
-{
-  if (on_cuda)
-    gst_imaging_context_pop (gst_imaging_engine_context (self->base.engine));
-}
-
 /* The device is through with them: results have been waited for, or nobody
  * looks at them. */
 void
 gst_photo_stereo_release_pictures (GstPhotoStereo *self)
 {
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
   gboolean entered;
 
   if (self->held->len == 0)
     return;
-  entered = gst_photo_stereo_enter_device (self, NULL) == IMK_OK;
+  entered = gst_imaging_context_push (context, NULL) == IMK_OK;
   for (guint i = 0; i < self->held->len; i++) {
     Held *held = &g_array_index (self->held, Held, i);
 
@@ -36,8 +22,7 @@ gst_photo_stereo_release_pictures (GstPhotoStereo *self)
   }
   g_array_set_size (self->held, 0);
   if (entered)
-    gst_photo_stereo_leave_device (
-        self, gst_imaging_engine_is_on_cuda (self->base.engine));
+    gst_imaging_context_pop (context);
 }
 
 /* --- streams ------------------------------------------------------------- */
@@ -115,12 +100,11 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
     GstImagingReach reach, ImkError *error)
 {
   GstImagingFrame frame;
-  ImkStatus status = gst_imaging_engine_map_on (self->base.engine, buffer,
-      gst_imaging_engine_info (self->base.engine), GST_MAP_READ, reach,
-      next_stream (self), &frame, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_engine_map_on (self->base.engine, buffer,
+      gst_imaging_engine_info (self->base.engine), GST_MAP_READ, reach,
+      next_stream (self), &frame, error));
   gst_imaging_engine_note_memory (self->base.engine, frame.memory_name);
   status = check_may_stay (self, &frame, error);
   if (status == IMK_OK)
@@ -158,24 +142,21 @@ ImkStatus
 gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
     GstPhotoStereoIndex index, ImkError *error)
 {
-  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
   GstImagingReach reach =
-      on_cuda ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
+      context ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
   GstBuffer *input;
-  ImkStatus status = gst_photo_stereo_enter_device (self, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_context_push (context, error));
   input =
       gst_imaging_engine_reachable (self->base.engine, buffer, reach, error);
-  if (input)
-    status = add_mapped (self, input, index, reach, error);
-  else
-    status = error->code;
+  status = input ? add_mapped (self, input, index, reach, error) : error->code;
   if (input && input != buffer)
     gst_buffer_unref (input);
-  gst_photo_stereo_leave_device (self, on_cuda);
-  if (status == IMK_OK && on_cuda)
+  gst_imaging_context_pop (context);
+  if (status == IMK_OK && context)
     probe_picture (self, buffer, index);
   return status;
 }

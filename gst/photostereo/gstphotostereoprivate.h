@@ -102,8 +102,6 @@ guint gst_photo_stereo_n_left (GstPhotoStereo *self);
 /* --- gstphotostereopicture.c, under the stream lock */
 
 /* Around all work on a kernel and its frames. */
-ImkStatus gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error);
-void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
 /* The streams of pictures, with several devices. */
 ImkStatus gst_photo_stereo_open_gates (GstPhotoStereo *self, ImkError *error);
 void gst_photo_stereo_close_gates (GstPhotoStereo *self);

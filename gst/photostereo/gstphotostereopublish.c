@@ -365,13 +365,14 @@ GstFlowReturn
 gst_photo_stereo_publish (
     GstPhotoStereo *self, gboolean final, gboolean judge, gdouble *change)
 {
-  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
   GstPhotoStereoResult results[N_OUTPUTS] = {0};
   GstFlowReturn flows[N_OUTPUTS], flow;
   GstImagingResult result = {NULL};
   ImkPhotostereoSummary summary = {.change_deg = NAN};
   ImkError error;
-  ImkStatus status = gst_photo_stereo_enter_device (self, &error);
+  ImkStatus status = gst_imaging_context_push (context, &error);
 
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->base.engine, status, &error);
@@ -382,7 +383,7 @@ gst_photo_stereo_publish (
     results[i].is_shared = self->n_gates > 0;
   }
   status = solve (self, results, flows, &summary, &error);
-  gst_photo_stereo_leave_device (self, on_cuda);
+  gst_imaging_context_pop (context);
   if (status == IMK_OK) {
     warn_of_samples (self, &summary);
     post_progress (self, &summary, final);

@@ -9,13 +9,12 @@ gst_photo_stereo_add_picture (
     GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
 {
   GstPhotoStereoIndex index = {0, 0};
-  ImkStatus status = gst_photo_stereo_get_index (self, buffer, &index, error);
 
-  if (status == IMK_OK)
-    status = gst_photo_stereo_add_at (self, buffer, index, error);
-  if (status == IMK_OK && gst_photo_stereo_is_sliding (self))
+  IMK_TRY (gst_photo_stereo_get_index (self, buffer, &index, error));
+  IMK_TRY (gst_photo_stereo_add_at (self, buffer, index, error));
+  if (gst_photo_stereo_is_sliding (self))
     gst_photo_stereo_window_take (self, buffer, index);
-  return status;
+  return IMK_OK;
 }
 
 /* After a change of index-source or lights while playing, pictures may not tell
@@ -98,11 +97,12 @@ gst_photo_stereo_cut_set (GstPhotoStereo *self)
 static void
 say_next_light (GstPhotoStereo *self)
 {
-  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
+  GstImagingContext *context =
+      gst_imaging_engine_kernel_context (self->base.engine);
   guint32 light = 0;
 
   if (imk_photostereo_n_complete (self->kernel) == self->n_lights ||
-      gst_photo_stereo_enter_device (self, NULL) != IMK_OK)
+      gst_imaging_context_push (context, NULL) != IMK_OK)
     return;
   if (imk_photostereo_next_light (self->kernel, &light,
           gst_imaging_engine_stream (self->base.engine), NULL) == IMK_OK)
@@ -111,7 +111,7 @@ say_next_light (GstPhotoStereo *self)
             gst_structure_new ("photostereo-next-light", "index", G_TYPE_UINT,
                 light, "lights", G_TYPE_UINT,
                 imk_photostereo_n_complete (self->kernel), NULL)));
-  gst_photo_stereo_leave_device (self, on_cuda);
+  gst_imaging_context_pop (context);
 }
 
 GstFlowReturn

@@ -59,16 +59,14 @@ gst_photo_stereo_window_skip (GstPhotoStereo *self, guint64 n)
 static ImkStatus
 fill_kernel (GstPhotoStereo *self, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (guint i = 0; i < self->window->len && status == IMK_OK; i++) {
+  for (guint i = 0; i < self->window->len; i++) {
     GstBuffer *buffer = g_array_index (self->window, GstBuffer *, i);
 
     if (buffer && i != self->newest)
-      status = gst_photo_stereo_add_at (self, buffer,
-          (GstPhotoStereoIndex){i / self->bands, i % self->bands}, error);
+      IMK_TRY (gst_photo_stereo_add_at (self, buffer,
+          (GstPhotoStereoIndex){i / self->bands, i % self->bands}, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static void

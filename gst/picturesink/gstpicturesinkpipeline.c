@@ -122,7 +122,7 @@ take_state (Member *self, const gchar *hash)
 {
   State *found = NULL;
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   for (GList *at = self->states.head; at && !found; at = at->next)
     if (g_strcmp0 (((State *) at->data)->hash, hash) == 0)
       found = at->data;
@@ -130,7 +130,6 @@ take_state (Member *self, const gchar *hash)
     state_free (g_queue_pop_head (&self->states));
   if (found)
     g_queue_pop_head (&self->states);
-  g_mutex_unlock (&self->lock);
   return found;
 }
 

@@ -73,11 +73,8 @@ map_source (GstRelight *self, GstBuffer *buffer, const GstImagingPicture *p,
     GstImagingReach reach, GstImagingFrame *frame, ImkRelightSource *source,
     ImkError *error)
 {
-  ImkStatus status = gst_imaging_engine_map (
-      self->engine, buffer, &p->carrier, GST_MAP_READ, reach, frame, error);
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_engine_map (
+      self->engine, buffer, &p->carrier, GST_MAP_READ, reach, frame, error));
   source->image = gst_imaging_picture_image (p, &frame->planes[0]);
   for (guint i = 0; i < 3; i++)
     source->colours[i] = p->colours[i];
@@ -97,10 +94,8 @@ process_sources (GstRelight *self, const ImkRelightSource *normals,
 
   gst_video_info_set_format (
       &info, GST_VIDEO_FORMAT_RGB, config.width, config.height);
-  status = gst_imaging_engine_map (
-      self->engine, out, &info, GST_MAP_WRITE, reach, &frame, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_engine_map (
+      self->engine, out, &info, GST_MAP_WRITE, reach, &frame, error));
   status = imk_relight_process (self->kernel, normals, albedo, &frame.planes[0],
       gst_imaging_engine_stream (self->engine), error);
   return gst_imaging_frame_end (&frame, FALSE, status, error);
@@ -112,11 +107,10 @@ process_mapped (GstRelight *self, GstBuffer *in, GstBuffer *out,
 {
   ImkRelightSource normals = {0}, albedo = {0};
   GstImagingFrame frame, albedo_frame;
-  ImkStatus status = map_source (
-      self, in, &self->normal_picture, reach, &frame, &normals, error);
+  ImkStatus status = IMK_OK;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (map_source (
+      self, in, &self->normal_picture, reach, &frame, &normals, error));
   gst_imaging_engine_note_memory (self->engine, frame.memory_name);
   if (self->current)
     status = map_source (self, self->current, &self->albedo_picture, reach,

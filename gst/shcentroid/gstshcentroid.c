@@ -206,26 +206,22 @@ open_settings (GstShCentroid *self, ImkBackend backend,
     ImkShcentroidConfig *config, GstShCentroidKernel *kernel, ImkError *error)
 {
   const GstShCentroidSettings *s = gst_sh_centroid_now (self);
-  ImkStatus status = gst_sh_centroid_settings_scale (s, config, error);
 
+  IMK_TRY (gst_sh_centroid_settings_scale (s, config, error));
   kernel->provisional = !has_grid_in_force (self) &&
                         !gst_sh_centroid_settings_have_grid (s) &&
                         gst_sh_centroid_finds_grid (self);
   if (kernel->provisional) {
     take_whole_frame (config);
   } else {
-    if (status == IMK_OK)
-      status = gst_sh_centroid_settings_cells (s, config, error);
-    if (status == IMK_OK)
-      status = gst_sh_centroid_tables_load (&kernel->tables, s, config, error);
+    IMK_TRY (gst_sh_centroid_settings_cells (s, config, error));
+    IMK_TRY (gst_sh_centroid_tables_load (&kernel->tables, s, config, error));
   }
-  return status == IMK_OK
-             ? gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
-                   backend, config, kernel->provisional ? NULL : places_of (s),
-                   self->capture.n_wanted > 0 &&
-                       self->capture.kind == GST_SH_CENTROID_REFERENCE,
-                   error)
-             : status;
+  return gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
+      backend, config, kernel->provisional ? NULL : places_of (s),
+      self->capture.n_wanted > 0 &&
+          self->capture.kind == GST_SH_CENTROID_REFERENCE,
+      error);
 }
 
 /* What was open stays until there is something new. */
@@ -348,10 +344,8 @@ take_parameters (GstShCentroid *self, ImkError *error)
   config.saturation = gst_sh_centroid_settings_saturation (s, self->open.type);
   if (self->open.provisional)
     return status; /* the kernel of the grid that is sought takes them */
-  if (status == IMK_OK)
-    status = gst_sh_centroid_kernel_update (&self->open, &config, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
+  IMK_TRY (gst_sh_centroid_kernel_update (&self->open, &config, error));
   gst_structure_set (
       self->open.more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
   self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
@@ -479,15 +473,12 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
   gboolean light = gst_sh_centroid_watch_wants_light (w, s, self->light_is_new);
   g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status;
 
   self->light_is_new = FALSE;
   if (!depth && !light)
     return IMK_OK;
-  status = gst_imaging_filter_peek (
-      GST_IMAGING_FILTER (self), in, &host, &copy, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_filter_peek (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error));
   if (depth) {
     gst_sh_centroid_watch_depth (w, &host);
     tell (self, gst_sh_centroid_watch_tell_depth (w, FALSE));
@@ -518,15 +509,13 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
   ImkShcentroidConfig config;
   g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status;
+  ImkStatus status = IMK_OK;
 
   if (!gst_sh_centroid_settings_choose (s) || self->light.n_lit > 0 ||
       self->open.provisional || !gst_sh_centroid_watch_looks (&self->watch))
     return IMK_OK;
-  status = gst_imaging_filter_peek (
-      GST_IMAGING_FILTER (self), in, &host, &copy, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_filter_peek (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error));
   config = config_of_light (self);
   if (!gst_sh_centroid_watch_stays_dark (&self->watch, &config, &host)) {
     status = imk_shcentroid_look (&config, &host, &self->light, error);
@@ -548,9 +537,8 @@ can_hand_over (GstShCentroid *self)
 {
   gboolean has_results;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   has_results = GST_ELEMENT (self)->numsrcpads > 1;
-  GST_OBJECT_UNLOCK (self);
   return self->stream && !has_results &&
          self->open.fields == IMK_SHCENTROID_FIELDS_SLOPES;
 }
@@ -568,16 +556,11 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
 
   self->stream = image.location == IMK_LOCATION_HOST ? NULL : in->stream;
   hands_over = self->hands_over && can_hand_over (self);
-  status = gst_sh_centroid_take_requests (self, &image, error);
-  if (status == IMK_OK)
-    status = choose_threshold (self, &image, error);
-  if (status == IMK_OK)
-    gst_imaging_table_hand_over (self->open.table, hands_over);
-  if (status == IMK_OK)
-    status = gst_imaging_table_begin (self->open.table, in->stream,
-        gst_imaging_filter_wants_values (filter), numbers, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_sh_centroid_take_requests (self, &image, error));
+  IMK_TRY (choose_threshold (self, &image, error));
+  gst_imaging_table_hand_over (self->open.table, hands_over);
+  IMK_TRY (gst_imaging_table_begin (self->open.table, in->stream,
+      gst_imaging_filter_wants_values (filter), numbers, error));
   status = gst_imaging_table_begin_flags (
       self->open.table, self->open.n_cells, &flags, error);
   if (status == IMK_OK)

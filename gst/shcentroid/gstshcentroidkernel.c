@@ -64,11 +64,8 @@ open_for_references (GstShCentroidKernel *self, GstImagingFilter *filter,
     ImkBackend backend, const ImkShcentroidConfig *config, ImkError *error)
 {
   ImkShcentroidConfig xy = config_for_references (config);
-  ImkStatus status;
 
-  status = imk_shcentroid_new (backend, &xy, &self->reference_kernel, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_shcentroid_new (backend, &xy, &self->reference_kernel, error));
   self->references = g_new (gdouble, 2 * (gsize) self->n_cells);
   imk_shcentroid_get_references (config, self->references);
   return open_table (
@@ -83,10 +80,8 @@ gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
 {
   gboolean all = config->fields == IMK_SHCENTROID_FIELDS_ALL;
   gboolean slopes = config->fields == IMK_SHCENTROID_FIELDS_SLOPES;
-  ImkStatus status = imk_shcentroid_new (backend, config, &self->kernel, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_shcentroid_new (backend, config, &self->kernel, error));
   self->config = *config;
   self->n_cells = imk_shcentroid_n_cells (config);
   number_cells (
@@ -94,14 +89,14 @@ gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
   note_edges (self, config);
   self->fields = config->fields;
   self->more = gst_sh_centroid_describe_cells (config, self->indices);
-  status = open_table (&self->table, filter, backend,
+  IMK_TRY (open_table (&self->table, filter, backend,
       all      ? IMK_SHCENTROID_N_FIELDS
       : slopes ? 2 * self->n_cells
                : 2,
-      slopes ? 1 : self->n_cells, error);
-  if (status == IMK_OK && for_references)
-    status = open_for_references (self, filter, backend, config, error);
-  return status;
+      slopes ? 1 : self->n_cells, error));
+  if (for_references)
+    IMK_TRY (open_for_references (self, filter, backend, config, error));
+  return IMK_OK;
 }
 
 ImkStatus

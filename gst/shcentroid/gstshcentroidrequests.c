@@ -19,10 +19,9 @@ gst_sh_centroid_ask_for_grid (GstShCentroid *self, const gchar *location)
         (NULL));
     return;
   }
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   g_free (self->find_location);
   self->find_location = g_strdup (location);
-  GST_OBJECT_UNLOCK (self);
 }
 
 gboolean
@@ -141,14 +140,13 @@ take_request (GstShCentroid *self)
 {
   gboolean is_new;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   is_new = self->request.n_wanted > 0;
   if (is_new) {
     gst_sh_centroid_capture_clear (&self->capture);
     self->capture = self->request;
     self->request = (GstShCentroidCapture){0};
   }
-  GST_OBJECT_UNLOCK (self);
   return is_new && self->capture.kind == GST_SH_CENTROID_REFERENCE;
 }
 
@@ -159,10 +157,9 @@ steal_capture (GstShCentroid *self)
 {
   GstShCentroidCapture capture;
 
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   capture = self->capture;
   self->capture = (GstShCentroidCapture){0};
-  GST_OBJECT_UNLOCK (self);
   return capture;
 }
 
@@ -174,11 +171,9 @@ capture_samples (GstShCentroid *self, const ImkImage *in, ImkError *error)
                            : self->open.tables.dark;
   g_autofree gpointer copy = NULL;
   ImkImage host;
-  ImkStatus status = gst_imaging_filter_download (
-      GST_IMAGING_FILTER (self), in, &host, &copy, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_filter_download (
+      GST_IMAGING_FILTER (self), in, &host, &copy, error));
   gst_sh_centroid_capture_add_frame (
       &self->capture, &host, self->open.tables.lut, dark);
   return IMK_OK;
@@ -190,11 +185,10 @@ capture_centroids (
 {
   const gdouble *values = NULL;
   ImkImage numbers[2];
-  ImkStatus status = gst_imaging_table_begin (
-      self->open.reference_table, stream, TRUE, numbers, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_table_begin (
+      self->open.reference_table, stream, TRUE, numbers, error));
   status = imk_shcentroid_process (
       self->open.reference_kernel, in, &numbers[0], stream, error);
   if (status == IMK_OK)
@@ -296,17 +290,16 @@ gst_sh_centroid_capture_frame (
     GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error)
 {
   gboolean is_reference = self->capture.kind == GST_SH_CENTROID_REFERENCE;
-  ImkStatus status;
 
   /* while settings do not fit, there is no kernel for references */
   if (self->capture.n_wanted == 0 ||
       (is_reference && !self->open.reference_kernel))
     return IMK_OK;
-  status = is_reference ? capture_centroids (self, in, stream, error)
-                        : capture_samples (self, in, error);
-  if (status == IMK_OK && gst_sh_centroid_capture_is_complete (&self->capture))
+  IMK_TRY (is_reference ? capture_centroids (self, in, stream, error)
+                        : capture_samples (self, in, error));
+  if (gst_sh_centroid_capture_is_complete (&self->capture))
     finish_capture (self);
-  return status;
+  return IMK_OK;
 }
 
 void
@@ -387,11 +380,9 @@ ImkStatus
 gst_sh_centroid_take_requests (
     GstShCentroid *self, const ImkImage *in, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (take_request (self))
-    status = gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
-  return status == IMK_OK ? find_grid (self, in, error) : status;
+    IMK_TRY (gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error));
+  return find_grid (self, in, error);
 }
 
 static const GstImagingAction actions[] = {

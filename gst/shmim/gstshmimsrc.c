@@ -414,11 +414,10 @@ find_stream (GstShmimSrc *self)
     if (flow != GST_FLOW_OK)
       return flow;
   }
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   if (!self->is_flushing)
     g_cond_wait_until (
         &self->cond, &self->lock, now + CHECK_INTERVAL / GST_USECOND);
-  g_mutex_unlock (&self->lock);
   return GST_FLOW_OK;
 }
 
@@ -597,9 +596,8 @@ describe (GstShmimSrc *self, GstBuffer *buffer, const GstShmimHeader *header)
   self->has_last = TRUE;
   self->has_warned_idle = self->has_warned_end = FALSE;
   self->idle_since = g_get_monotonic_time ();
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   self->n_frames++;
-  GST_OBJECT_UNLOCK (self);
 }
 
 /* FALSE when another stream was written into the same file. */
@@ -659,12 +657,8 @@ take_frame (GstShmimSrc *self, GstBuffer **buffer)
 static gboolean
 is_flushing (GstShmimSrc *self)
 {
-  gboolean flushing;
-
-  g_mutex_lock (&self->lock);
-  flushing = self->is_flushing;
-  g_mutex_unlock (&self->lock);
-  return flushing;
+  GST_IMAGING_HOLD (&self->lock);
+  return self->is_flushing;
 }
 
 /* Waits for the next frame once. */
@@ -708,12 +702,11 @@ set_flushing (GstBaseSrc *base, gboolean flushing)
 {
   GstShmimSrc *self = GST_SHMIM_SRC (base);
 
-  g_mutex_lock (&self->lock);
+  GST_IMAGING_HOLD (&self->lock);
   self->is_flushing = flushing;
   if (flushing && self->shmim)
     gst_shmim_wake (self->shmim);
   g_cond_signal (&self->cond);
-  g_mutex_unlock (&self->lock);
   return TRUE;
 }
 
@@ -739,9 +732,8 @@ gst_shmim_src_stop (GstBaseSrc *base)
   set_stream (self, NULL);
   g_clear_error (&self->loss);
   g_clear_pointer (&self->path, g_free);
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   gst_caps_replace (&self->caps, NULL);
-  GST_OBJECT_UNLOCK (self);
   return TRUE;
 }
 
@@ -788,12 +780,11 @@ gst_shmim_src_get_property (
     gst_imaging_settings_get_property (object, id, value, pspec);
     return;
   }
-  GST_OBJECT_LOCK (self);
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
   g_value_take_boxed (value,
       gst_structure_new ("stats", "frames", G_TYPE_UINT64, self->n_frames,
           "frames-missing", G_TYPE_UINT64, self->n_missing,
           "frames-overwritten", G_TYPE_UINT64, self->n_overwritten, NULL));
-  GST_OBJECT_UNLOCK (self);
 }
 
 static void

@@ -105,7 +105,6 @@ make_kernel (GstSphereLights *self, ImkError *error)
   const GstImagingPicture *p = &self->picture;
   ImkSpherelightsConfig config;
   ImkSpherelights *kernel = NULL;
-  ImkStatus status = IMK_OK;
 
   imk_spherelights_config_init (&config);
   config.sphere = now->sphere;
@@ -118,11 +117,8 @@ make_kernel (GstSphereLights *self, ImkError *error)
   for (guint i = 0; i < 3; i++)
     config.colours[i] = p->colours[i];
   if (now->mask)
-    status = fit_mask (self, now->mask, &config.sphere, error);
-  if (status == IMK_OK)
-    status = imk_spherelights_new (&config, &kernel, error);
-  if (status != IMK_OK)
-    return status;
+    IMK_TRY (fit_mask (self, now->mask, &config.sphere, error));
+  IMK_TRY (imk_spherelights_new (&config, &kernel, error));
   imk_spherelights_free (self->kernel);
   self->kernel = kernel;
   return IMK_OK;
@@ -217,12 +213,8 @@ write_lights (const gchar *location, const ImkSpherelight *lights, guint n,
 static ImkSpherelights *
 take_set (GstSphereLights *self)
 {
-  ImkSpherelights *kernel;
-
-  g_mutex_lock (&self->lock);
-  kernel = g_steal_pointer (&self->kernel);
-  g_mutex_unlock (&self->lock);
-  return kernel;
+  GST_IMAGING_HOLD (&self->lock);
+  return g_steal_pointer (&self->kernel);
 }
 
 static void
@@ -282,11 +274,10 @@ add_picture (GstSphereLights *self, GstBuffer *buffer, ImkError *error)
 {
   GstImagingFrame frame;
   ImkImage image;
-  ImkStatus status = gst_imaging_frame_map (buffer, &self->picture.carrier,
-      GST_MAP_READ, GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &frame, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (gst_imaging_frame_map (buffer, &self->picture.carrier, GST_MAP_READ,
+      GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &frame, error));
   image = gst_imaging_picture_image (&self->picture, &frame.planes[0]);
   status = imk_spherelights_add (self->kernel, &image, error);
   gst_imaging_frame_unmap (&frame, TRUE, NULL);

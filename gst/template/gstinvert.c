@@ -75,7 +75,6 @@ gst_invert_open (GstImagingFilter *filter, ImkBackend backend,
   GstInvert *self = GST_INVERT (filter);
   ImkInvertConfig config = now (self)->config;
   ImkInvert *kernel;
-  ImkStatus status;
 
   config.width = info->width;
   config.height = info->height;
@@ -83,9 +82,7 @@ gst_invert_open (GstImagingFilter *filter, ImkBackend backend,
       GST_VIDEO_INFO_COMP_DEPTH (info, 0) > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
   config.channels = GST_VIDEO_INFO_N_COMPONENTS (info);
   config.n_threads = gst_imaging_filter_n_threads (filter);
-  status = imk_invert_new (backend, &config, &kernel, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_invert_new (backend, &config, &kernel, error));
   gst_invert_close (filter);
   self->kernel = kernel;
   self->config = config;
@@ -111,15 +108,13 @@ gst_invert_apply (
   GstInvert *self = GST_INVERT (element);
 
   ImkInvertConfig config = now (self)->config;
-  ImkStatus status;
 
   if (!self->kernel)
     return IMK_OK;
   take_format (&config, &self->config);
-  status = imk_invert_update (self->kernel, &config, error);
-  if (status == IMK_OK)
-    self->config = config;
-  return status;
+  IMK_TRY (imk_invert_update (self->kernel, &config, error));
+  self->config = config;
+  return IMK_OK;
 }
 
 static ImkStatus

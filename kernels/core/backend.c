@@ -61,10 +61,8 @@ load (const char *name, const ImkModule **module, ImkError *error)
   char path[PATH_MAX];
   void *handle;
   const ImkModule *found = NULL;
-  ImkStatus status = module_path (name, path, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (module_path (name, path, error));
   handle = dlopen (path, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
@@ -107,10 +105,8 @@ imk_backend_find (const char *algorithm, const void **table, ImkError *error)
 {
   for (size_t i = 0; i < N_MODULES; i++) {
     const ImkModule *found = NULL;
-    ImkStatus status = get_module (&modules[i], &found, error);
 
-    if (status != IMK_OK)
-      return status;
+    IMK_TRY (get_module (&modules[i], &found, error));
     for (const ImkModuleEntry *e = found->entries; e->algorithm; e++)
       if (strcmp (e->algorithm, algorithm) == 0) {
         *table = e->table;
@@ -143,11 +139,10 @@ ImkStatus
 imk_device_get (const ImkDevice **device, ImkError *error)
 {
   const void *table = NULL;
-  ImkStatus status = imk_backend_find ("device", &table, error);
 
-  if (status == IMK_OK)
-    *device = table;
-  return status;
+  IMK_TRY (imk_backend_find ("device", &table, error));
+  *device = table;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -155,7 +150,6 @@ imk_backend_load (const char *name, ImkError *error)
 {
   const ImkDevice *device = NULL;
   int n_devices = 0;
-  ImkStatus status;
 
   if (strcmp (name, "cpu") == 0)
     return IMK_OK;
@@ -163,12 +157,11 @@ imk_backend_load (const char *name, ImkError *error)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "There is no backend \"%s\"; there are \"cpu\" and \"cuda\".", name);
 
-  status = imk_device_get (&device, error);
-  if (status == IMK_OK)
-    status = device->count (&n_devices, error);
-  if (status == IMK_OK && n_devices == 0)
-    status = imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+  IMK_TRY (imk_device_get (&device, error));
+  IMK_TRY (device->count (&n_devices, error));
+  if (n_devices == 0)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "No CUDA device is visible to this process. Check nvidia-smi and "
         "CUDA_VISIBLE_DEVICES, or use backend=cpu.");
-  return status;
+  return IMK_OK;
 }

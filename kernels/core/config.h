@@ -27,6 +27,11 @@ IMK_API void imk_config_init (
 IMK_API const void *imk_config_read (
     const void *config, void *own, const char *init, ImkError *error);
 
+/* The same with the defaults of imk_<name>_config_init (). */
+#define IMK_CONFIG_READ(name, config, own, error) \
+  (imk_##name##_config_init (own), \
+      imk_config_read ((config), (own), "imk_" #name "_config_init", (error)))
+
 #ifdef __cplusplus
 }
 #endif

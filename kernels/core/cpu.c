@@ -78,10 +78,8 @@ imk_cpu_choose (const void *const tables[IMK_CPU_N_LEVELS], const void **table,
     ImkError *error)
 {
   ImkCpuLevel level;
-  ImkStatus status = imk_cpu_level (&level, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_cpu_level (&level, error));
   while (level > 0 && !tables[level])
     level--;
   while (!tables[level]) /* arm64 has no table below NEON */

@@ -40,9 +40,8 @@ imk_pool_new (uint32_t n_blocks, size_t size, ImkPool **self, ImkError *error)
     }
     imk_pool_free (pool);
   }
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for %u threads to work in, %zu bytes each.", n_blocks,
-      size);
+  return IMK_NO_MEMORY (
+      error, "for %u threads to work in, %zu bytes each.", n_blocks, size);
 }
 
 void *

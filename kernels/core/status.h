@@ -43,3 +43,17 @@ IMK_API ImkStatus imk_error_set (ImkError *error, ImkStatus code,
 #ifdef __cplusplus
 }
 #endif
+
+/**
+ * IMK_TRY: (evaluates a call once, and returns its status unless it is IMK_OK)
+ * For functions that return an ImkStatus and have nothing to undo. */
+#define IMK_TRY(...) \
+  do { \
+    ImkStatus imk_try_status = (__VA_ARGS__); \
+    if (imk_try_status != IMK_OK) \
+      return imk_try_status; \
+  } while (0)
+
+/* As imk_error_set (), after "There is no memory ". */
+#define IMK_NO_MEMORY(error, ...) \
+  imk_error_set ((error), IMK_ERROR_MEMORY, "There is no memory " __VA_ARGS__)

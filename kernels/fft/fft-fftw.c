@@ -112,8 +112,7 @@ plan_create (const ImkFftConfig *c, unsigned liberties, void **state,
    * only FFTW's own lock holds for all; further calls change nothing */
   fftwf_make_planner_thread_safe ();
   if (!arena_alloc (c, &arena)) {
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to plan %u transforms of %u x %u samples.",
+    status = IMK_NO_MEMORY (error, "to plan %u transforms of %u x %u samples.",
         c->n_transforms, c->width, c->height);
     goto done;
   }

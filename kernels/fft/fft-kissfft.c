@@ -235,8 +235,7 @@ plan_create (const ImkFftConfig *c, unsigned liberties, void **data,
     ok = make_twiddles (c->width, state);
   if (!ok) {
     plan_destroy (state);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to plan rows of %u samples.", c->width);
+    return IMK_NO_MEMORY (error, "to plan rows of %u samples.", c->width);
   }
   *data = state;
   *scratch_size = 2 * (size_t) c->width * sizeof (Complex);

@@ -199,26 +199,22 @@ complete_config (ImkFftConfig *c, ImkError *error)
   ImkStatus status = check_problem (c, error);
   size_t row_in, row_out;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
   row_in = imk_fft_row_in (c);
   row_out = imk_fft_row_out (c);
   if (c->in_place && c->kind == IMK_FFT_R2C)
     row_in = 2 * row_out;
   if (c->in_place && c->kind == IMK_FFT_C2R)
     row_out = 2 * row_in;
-  status = fill_layout (c, &c->in, "input", row_in, error);
-  if (status == IMK_OK)
-    status = fill_layout (c, &c->out, "output", row_out, error);
-  if (status == IMK_OK)
-    status = check_layout (
-        c, &c->in, "input", imk_fft_row_in (c), imk_fft_size_in (c), error);
-  if (status == IMK_OK)
-    status = check_layout (
-        c, &c->out, "output", imk_fft_row_out (c), imk_fft_size_out (c), error);
-  if (status == IMK_OK && c->in_place)
-    status = check_in_place (c, error);
-  return status;
+  IMK_TRY (fill_layout (c, &c->in, "input", row_in, error));
+  IMK_TRY (fill_layout (c, &c->out, "output", row_out, error));
+  IMK_TRY (check_layout (
+      c, &c->in, "input", imk_fft_row_in (c), imk_fft_size_in (c), error));
+  IMK_TRY (check_layout (
+      c, &c->out, "output", imk_fft_row_out (c), imk_fft_size_out (c), error));
+  if (c->in_place)
+    IMK_TRY (check_in_place (c, error));
+  return IMK_OK;
 }
 
 /* Returns: (nullable): scratch for one execution */
@@ -249,8 +245,7 @@ give_scratch (ImkFft *self, Scratch *scratch)
 static ImkStatus
 no_memory (size_t size, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for an FFT: %zu bytes were asked for.", size);
+  return IMK_NO_MEMORY (error, "for an FFT: %zu bytes were asked for.", size);
 }
 
 /* --- planes as rows and columns ------------------------------------------ */
@@ -383,7 +378,7 @@ static ImkStatus
 create_parts (ImkFft *self, ImkError *error)
 {
   const ImkFftConfig *c = &self->config;
-  ImkStatus status;
+  ImkStatus status = IMK_OK;
 
   self->split = c->height > 1 && self->library->splits (c);
   if (!self->split) {
@@ -395,10 +390,8 @@ create_parts (ImkFft *self, ImkError *error)
   self->main.config = rows_config (c);
   self->column.config = column_config (c);
   status = create_part (self, &self->main, rows_liberties (c), error);
-  if (status == IMK_OK)
-    status = create_part (self, &self->column, 0, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
+  IMK_TRY (create_part (self, &self->column, 0, error));
   if (c->kind == IMK_FFT_C2R && !c->in_place) /* whole cache lines */
     self->plane = ((size_t) imk_fft_half (c->width) * c->height + 7) / 8 * 8;
   self->scratch_size =
@@ -436,14 +429,11 @@ imk_fft_new_with (const ImkFftLibrary *library, const ImkFftConfig *config,
   ImkStatus status;
   ImkFft *fft;
 
-  imk_fft_config_init (&own);
-  config = imk_config_read (config, &own, "imk_fft_config_init", error);
+  config = IMK_CONFIG_READ (fft, config, &own, error);
   if (!config)
     return IMK_ERROR_CONFIG;
   complete = *config;
-  status = complete_config (&complete, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (complete_config (&complete, error));
   fft = calloc (1, sizeof (*fft));
   if (!fft)
     return no_memory (sizeof (*fft), error);
@@ -486,12 +476,8 @@ static ImkStatus
 check_pointers (
     const ImkFft *self, const void *in, const void *out, ImkError *error)
 {
-  ImkStatus status = check_pointer (in, "input", error);
-
-  if (status == IMK_OK)
-    status = check_pointer (out, "output", error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_pointer (in, "input", error));
+  IMK_TRY (check_pointer (out, "output", error));
   if (self->config.in_place && in != out)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The FFT is planned in place, and input and output are two places. "
@@ -506,11 +492,9 @@ check_pointers (
 ImkStatus
 imk_fft_execute (ImkFft *self, const void *in, void *out, ImkError *error)
 {
-  ImkStatus status = check_pointers (self, in, out, error);
   Scratch *scratch = NULL;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_pointers (self, in, out, error));
   if (self->scratch_size) {
     scratch = take_scratch (self);
     if (!scratch)

@@ -170,8 +170,8 @@ imk_insarform_band_new (
   if (s && make_memory (s))
     status = imk_insarform_patches_init (&s->patches, error);
   else
-    imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %d lines of two images of %u columns, whose "
+    IMK_NO_MEMORY (error,
+        "for %d lines of two images of %u columns, whose "
         "common band is filtered.",
         N, config->width);
   if (status == IMK_OK)

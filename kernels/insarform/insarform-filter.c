@@ -99,8 +99,7 @@ imk_insarform_filter_new (const ImkInsarformConfig *config,
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the filter.");
+    return IMK_NO_MEMORY (error, "for the filter.");
   p = &s->patches;
   *p = (ImkInsarformPatches){
       .width = width,
@@ -118,8 +117,7 @@ imk_insarform_filter_new (const ImkInsarformConfig *config,
   s->scratch =
       malloc ((size_t) p->n_patches * 2 * window * window * sizeof (float));
   if (status == IMK_OK && (!s->rows || !s->scratch))
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u rows of %u cells.", window, width);
+    status = IMK_NO_MEMORY (error, "for %u rows of %u cells.", window, width);
   if (status == IMK_OK)
     *self = s;
   else

@@ -130,13 +130,12 @@ imk_insarform_fringes_new (const ImkInsarformConfig *config,
     if (make_memory (s))
       status = make_fft (s, error);
     else
-      imk_error_set (error, IMK_ERROR_MEMORY,
-          "There is no memory for %u lines of two images of %u columns, in "
+      IMK_NO_MEMORY (error,
+          "for %u lines of two images of %u columns, in "
           "which fringes are measured.",
           s->capacity, config->width);
   } else {
-    imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the fringes.");
+    IMK_NO_MEMORY (error, "for the fringes.");
   }
   if (status == IMK_OK)
     *self = s;

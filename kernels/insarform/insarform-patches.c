@@ -18,9 +18,8 @@ imk_insarform_patches_init (ImkInsarformPatches *self, ImkError *error)
   self->patches = aligned_alloc (64, size * n * self->n_patches);
   self->weights = malloc (n * sizeof (float));
   if (!self->sums || !self->patches || !self->weights)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to filter %u lines of %u columns at a time.", n,
-        self->width);
+    return IMK_NO_MEMORY (
+        error, "to filter %u lines of %u columns at a time.", n, self->width);
   for (uint32_t i = 0; i < n; i++)
     self->weights[i] = (float) pow (sin (M_PI * (i + 0.5) / n), 2);
   imk_fft_config_init (&c);

@@ -139,23 +139,17 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
   ImkInsarformConfig own;
   ImkCpuLevel level;
   ImkInsarform *s;
-  ImkStatus status;
+  ImkStatus status = IMK_OK;
 
-  imk_insarform_config_init (&own);
-  config = imk_config_read (config, &own, "imk_insarform_config_init", error);
-  status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
-  if (status != IMK_OK)
-    return status;
+  config = IMK_CONFIG_READ (insarform, config, &own, error);
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   if (backend != IMK_BACKEND_CPU)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "Interferograms are formed on the CPU alone.");
-  status = imk_cpu_level (&level, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_cpu_level (&level, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->cells.config = *config;
   s->type = config->type;
   s->cells.width = config->width / config->looks_x;
@@ -169,8 +163,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
       (size_t) s->cells.width * IMK_INSARFORM_N_CHANNELS, sizeof (float));
   if (!s->cells.sums || !s->cells.columns || !s->raw) {
     imk_insarform_free (s);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u rows of %u cells.", s->cells.n_rows,
+    return IMK_NO_MEMORY (error, "for %u rows of %u cells.", s->cells.n_rows,
         config->width / config->looks_x);
   }
   if (config->fringe_window)
@@ -333,35 +326,31 @@ check_lines (const ImkInsarform *self, const ImkImage *reference,
 {
   const ImkInsarformConfig *c = &self->cells.config;
   uint32_t n = reference ? reference->height : 0;
-  ImkStatus status = imk_image_check (
-      reference, "reference", self->type, 1, c->width, n, false, error);
 
-  if (status == IMK_OK)
-    status = imk_image_check (
-        secondary, "secondary", self->type, 1, c->width, n, false, error);
-  if (status == IMK_OK && phase)
-    status = imk_image_check (
-        phase, "phase", IMK_TYPE_F32, 1, c->width, n, false, error);
-  if (status == IMK_OK && phase && self->fringes)
-    status = imk_error_set (error, IMK_ERROR_IMAGE,
+  IMK_TRY (imk_image_check (
+      reference, "reference", self->type, 1, c->width, n, false, error));
+  IMK_TRY (imk_image_check (
+      secondary, "secondary", self->type, 1, c->width, n, false, error));
+  if (phase)
+    IMK_TRY (imk_image_check (
+        phase, "phase", IMK_TYPE_F32, 1, c->width, n, false, error));
+  if (phase && self->fringes)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
         "The phase to remove is measured (fringe-window is %u), so none can "
         "be given.",
         c->fringe_window);
-  if (status == IMK_OK && n > imk_insarform_room (self))
-    status = imk_error_set (error, IMK_ERROR_IMAGE,
+  if (n > imk_insarform_room (self))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
         "%u lines come, and there is room for %u.", n,
         imk_insarform_room (self));
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus
 imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
     const ImkImage *secondary, const ImkImage *phase, ImkError *error)
 {
-  ImkStatus status = check_lines (self, reference, secondary, phase, error);
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_lines (self, reference, secondary, phase, error));
   self->pushed += reference->height;
   if (self->fringes)
     imk_insarform_fringes_push (self->fringes, reference, secondary);
@@ -389,11 +378,8 @@ imk_insarform_is_ready (const ImkInsarform *self)
 ImkStatus
 imk_insarform_process (ImkInsarform *self, ImkImage *out, ImkError *error)
 {
-  ImkStatus status = imk_image_check (out, "output", IMK_TYPE_F32,
-      IMK_INSARFORM_N_CHANNELS, self->cells.width, 1, false, error);
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (out, "output", IMK_TYPE_F32,
+      IMK_INSARFORM_N_CHANNELS, self->cells.width, 1, false, error));
   if (!imk_insarform_is_ready (self))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Row %u of %u rows of cells is not ready.", self->row,

@@ -10,8 +10,7 @@
 static ImkStatus
 no_memory (const ImkInsarxcorrConfig *c, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for %u x %u patches.", c->nx, c->ny);
+  return IMK_NO_MEMORY (error, "for %u x %u patches.", c->nx, c->ny);
 }
 
 /* --- sizes ---------------------------------------------------------------- */
@@ -335,23 +334,21 @@ static ImkStatus
 make_parts (ImkInsarxcorrPlan *plan, ImkError *error)
 {
   uint32_t nx = plan->config.nx, wanted = 1 + plan->config.n_devices;
-  ImkStatus status = IMK_OK;
 
   plan->n_parts = wanted < nx ? wanted : nx;
-  for (uint32_t p = 0; p < plan->n_parts && status == IMK_OK; p++) {
+  for (uint32_t p = 0; p < plan->n_parts; p++) {
     ImkInsarxcorrPart *part = &plan->parts[p];
 
     part->first = (uint32_t) ((uint64_t) nx * p / plan->n_parts);
     part->n =
         (uint32_t) ((uint64_t) nx * (p + 1) / plan->n_parts) - part->first;
-    for (int s = 0; s < IMK_INSARXCORR_N_SIDES && status == IMK_OK; s++) {
+    for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++) {
       part->bands[s].image_height = plan->config.height[s];
-      status = find_spans (plan, part, s, error);
-      if (status == IMK_OK)
-        move_to_band (plan, part, s);
+      IMK_TRY (find_spans (plan, part, s, error));
+      move_to_band (plan, part, s);
     }
   }
-  return status;
+  return IMK_OK;
 }
 
 /* --- lines ---------------------------------------------------------------- */
@@ -494,7 +491,6 @@ ImkStatus
 imk_insarxcorr_plan_patches (ImkInsarxcorrPlan *plan, ImkError *error)
 {
   ImkInsarxcorrConfig *c = &plan->config;
-  ImkStatus status = IMK_OK;
 
   plan->patches = calloc ((size_t) c->nx * c->ny, sizeof (*plan->patches));
   if (!plan->patches)
@@ -505,11 +501,10 @@ imk_insarxcorr_plan_patches (ImkInsarxcorrPlan *plan, ImkError *error)
   c->mask = NULL;
   c->gross_offsets = NULL;
 
-  for (int s = 0; s < IMK_INSARXCORR_N_SIDES && status == IMK_OK; s++)
-    status = find_lines (plan, s, error);
-  if (status == IMK_OK)
-    status = make_parts (plan, error);
-  return status == IMK_OK ? share_memory (plan, error) : status;
+  for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
+    IMK_TRY (find_lines (plan, s, error));
+  IMK_TRY (make_parts (plan, error));
+  return share_memory (plan, error);
 }
 
 void

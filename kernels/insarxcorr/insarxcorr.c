@@ -183,38 +183,27 @@ make_sizes (
     ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *config, ImkError *error)
 {
   ImkInsarxcorrConfig own;
-  ImkStatus status;
 
-  imk_insarxcorr_config_init (&own);
-  config = imk_config_read (config, &own, "imk_insarxcorr_config_init", error);
-  status = config ? check_limits (config, error) : IMK_ERROR_CONFIG;
-  if (status == IMK_OK)
-    status = check_reals (config, error);
-  if (status != IMK_OK)
-    return status;
+  config = IMK_CONFIG_READ (insarxcorr, config, &own, error);
+  IMK_TRY (config ? check_limits (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (check_reals (config, error));
   imk_insarxcorr_plan_sizes (plan, config);
-  status = check_sizes (plan, error);
-  if (status == IMK_OK)
-    status = check_images (plan, error);
+  IMK_TRY (check_sizes (plan, error));
+  IMK_TRY (check_images (plan, error));
   /* nx and ny as grid=step has computed them. */
-  if (status == IMK_OK)
-    status = imk_limits_check_one ("nx", plan->config.nx, 1, 1000000, error);
-  if (status == IMK_OK)
-    status = imk_limits_check_one ("ny", plan->config.ny, 1, 1000000, error);
-  return status;
+  IMK_TRY (imk_limits_check_one ("nx", plan->config.nx, 1, 1000000, error));
+  return imk_limits_check_one ("ny", plan->config.ny, 1, 1000000, error);
 }
 
 ImkStatus
 imk_insarxcorr_config_complete (ImkInsarxcorrConfig *config, ImkError *error)
 {
   ImkInsarxcorrPlan plan;
-  ImkStatus status = make_sizes (&plan, config, error);
 
-  if (status == IMK_OK) {
-    plan.config.size = config->size;
-    memcpy (config, &plan.config, config->size);
-  }
-  return status;
+  IMK_TRY (make_sizes (&plan, config, error));
+  plan.config.size = config->size;
+  memcpy (config, &plan.config, config->size);
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -264,15 +253,13 @@ open_part (ImkInsarxcorr *s, uint32_t p, ImkError *error)
 static ImkStatus
 open_parts (ImkInsarxcorr *s, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (s->plan.n_parts > 1)
-    status = imk_device_get (&s->device, error);
-  if (status == IMK_OK && s->device)
-    status = s->device->event_new (&s->ready, error);
-  for (uint32_t p = 0; p < s->plan.n_parts && status == IMK_OK; p++)
-    status = open_part (s, p, error);
-  return status;
+    IMK_TRY (imk_device_get (&s->device, error));
+  if (s->device)
+    IMK_TRY (s->device->event_new (&s->ready, error));
+  for (uint32_t p = 0; p < s->plan.n_parts; p++)
+    IMK_TRY (open_part (s, p, error));
+  return IMK_OK;
 }
 
 /* A context that is gone has taken along what is on the device, but not what
@@ -307,8 +294,7 @@ imk_insarxcorr_new (ImkBackend backend, const ImkInsarxcorrConfig *config,
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   status = make_sizes (&s->plan, config, error);
   if (status == IMK_OK)
     status = check_gross_offsets (&s->plan.config, error);
@@ -423,8 +409,7 @@ imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
       c->width[side], lines ? lines->height : 0, false, error);
   ImkImage rest;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
   if (lines->height > room)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "%u lines come, and there is room for %u.", lines->height, room);
@@ -435,10 +420,9 @@ imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
   first += skipped;
   rest.height = first < end ? smaller (rest.height, end - first) : 0;
   if (rest.height)
-    status = push_to_parts (self, side, first, &rest, error);
-  if (status == IMK_OK)
-    self->pushed[side] += lines->height;
-  return status;
+    IMK_TRY (push_to_parts (self, side, first, &rest, error));
+  self->pushed[side] += lines->height;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -470,9 +454,7 @@ process_part (
 
   if (!part->context)
     return s->backend->process (part->state, s->row, out, stream, error);
-  status = enter (s, part, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (enter (s, part, error));
   status = s->device->event_wait (s->ready, part->stream, error);
   if (status == IMK_OK)
     status =
@@ -487,26 +469,21 @@ process_part (
 static ImkStatus
 process_parts (ImkInsarxcorr *s, ImkImage *out, void *stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (s->plan.n_parts > 1)
-    status = s->device->event_record (s->ready, stream, error);
-  for (uint32_t p = s->plan.n_parts; p-- > 0 && status == IMK_OK;)
-    status = process_part (s, &s->parts[p], out, stream, error);
-  for (uint32_t p = 1; p < s->plan.n_parts && status == IMK_OK; p++)
-    status = s->device->event_wait (s->parts[p].done, stream, error);
-  return status;
+    IMK_TRY (s->device->event_record (s->ready, stream, error));
+  for (uint32_t p = s->plan.n_parts; p-- > 0;)
+    IMK_TRY (process_part (s, &s->parts[p], out, stream, error));
+  for (uint32_t p = 1; p < s->plan.n_parts; p++)
+    IMK_TRY (s->device->event_wait (s->parts[p].done, stream, error));
+  return IMK_OK;
 }
 
 ImkStatus
 imk_insarxcorr_process (
     ImkInsarxcorr *self, ImkImage *out, void *stream, ImkError *error)
 {
-  ImkStatus status = imk_image_check (out, "output", IMK_TYPE_F64, 1,
-      IMK_INSARXCORR_N_FIELDS, self->plan.config.nx, self->on_device, error);
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (out, "output", IMK_TYPE_F64, 1,
+      IMK_INSARXCORR_N_FIELDS, self->plan.config.nx, self->on_device, error));
   if (self->plan.n_parts > 1 && out->location != IMK_LOCATION_HOST_MAPPED)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The output lies on one device, and %u write it; it must be in "

@@ -165,8 +165,7 @@ samples_list (Samples *s, const Correction *c, const Plan *plan,
   s->z = malloc (s->n * sizeof (*s->z));
   s->places = malloc ((s->n_grid + 1) * sizeof (*s->places));
   if (!s->at || !s->z || !s->places)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the heights of %u pixels.", s->n);
+    return IMK_NO_MEMORY (error, "for the heights of %u pixels.", s->n);
   if (c->flatten)
     list_grid (plan, step, s->at);
   for (uint32_t i = 0; i < c->n_points; i++)
@@ -244,17 +243,14 @@ fit_points (const Correction *c, const Plan *plan, const Scale *scale,
   uint32_t n = read_points (c, plan, scale, corners, surface, off, which);
   Surface by_points;
   bool determined;
-  ImkStatus status;
 
   if (n == 0)
     return IMK_OK;
-  status = imk_normalintegrate_fit (model_of_points (n), off, n,
-      least_of_points, &by_points, NULL, &determined, error);
-  if (status == IMK_OK && !determined)
-    status = imk_normalintegrate_fit (IMK_NORMALINTEGRATE_OFFSET, off, n,
-        least_of_points, &by_points, NULL, &determined, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_normalintegrate_fit (model_of_points (n), off, n,
+      least_of_points, &by_points, NULL, &determined, error));
+  if (!determined)
+    IMK_TRY (imk_normalintegrate_fit (IMK_NORMALINTEGRATE_OFFSET, off, n,
+        least_of_points, &by_points, NULL, &determined, error));
   if (c->flatten == IMK_NORMALINTEGRATE_FLATTEN_NONE)
     *surface = (Surface){.middle_x = by_points.middle_x,
         .middle_y = by_points.middle_y,

@@ -353,8 +353,7 @@ imk_normalintegrate_fit (Model model, const Place *places, size_t n,
     return IMK_OK;
   p.columns = malloc ((MAX_COLUMNS + 3) * n * sizeof (double));
   if (!p.columns)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to fit a surface to %zu heights.", n);
+    return IMK_NO_MEMORY (error, "to fit a surface to %zu heights.", n);
   p.residuals = p.columns + MAX_COLUMNS * n;
   p.weights = p.residuals + n;
   p.order = p.weights + n;

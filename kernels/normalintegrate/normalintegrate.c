@@ -43,16 +43,6 @@ imk_normalintegrate_config_init_sized (
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkNormalintegrateConfig *
-read_config (const ImkNormalintegrateConfig *config,
-    ImkNormalintegrateConfig *own, ImkError *error)
-{
-  imk_normalintegrate_config_init (own);
-  return imk_config_read (
-      config, own, "imk_normalintegrate_config_init", error);
-}
-
 static ImkStatus
 check_format (const ImkNormalintegrateConfig *c, ImkError *error)
 {
@@ -101,11 +91,9 @@ check_params (const ImkNormalintegrateConfig *c,
       {"max-iterations", c->max_iterations, 1, 10000},
       {NULL},
   };
-  ImkStatus status = imk_limits_check_one (
-      "method", c->method, 0, IMK_NORMALINTEGRATE_BILATERAL, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check_one (
+      "method", c->method, 0, IMK_NORMALINTEGRATE_BILATERAL, error));
   for (size_t i = 0; i < sizeof (numbers) / sizeof (*numbers); i++) {
     double v = numbers[i].value;
 
@@ -123,9 +111,7 @@ check_params (const ImkNormalintegrateConfig *c,
         "The focal length is %g pixels, with a width of %u; it can be 0, or a "
         "tenth of the width to 1e9. Check focal-length-mm and sensor-width-mm.",
         c->focal_pixels, plan->width);
-  status = imk_limits_check (limits, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check (limits, error));
   if (!(c->pixel_aspect >= 1e-3 && c->pixel_aspect <= 1e3))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The pixel-aspect-ratio is %g; it can be 1/1000 to 1000/1.",
@@ -215,9 +201,8 @@ make_tables (
   s->tables =
       malloc ((axis_size (c->width) + axis_size (c->height)) * sizeof (float));
   if (!s->tables)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the tables of %u x %u normals.", c->width,
-        c->height);
+    return IMK_NO_MEMORY (
+        error, "for the tables of %u x %u normals.", c->width, c->height);
   fill_axis (c->height, c->pixel_aspect,
       fill_axis (c->width, 1, s->tables, &s->plan.x), &s->plan.y);
   return IMK_OK;
@@ -232,25 +217,21 @@ imk_normalintegrate_new (ImkBackend backend,
     ImkError *error)
 {
   ImkNormalintegrateConfig own;
-  const ImkNormalintegrateConfig *config = read_config (given, &own, error);
+  const ImkNormalintegrateConfig *config =
+      IMK_CONFIG_READ (normalintegrate, given, &own, error);
   const void *table = NULL;
   ImkNormalintegrate *s;
   ImkNormalintegratePlan plan;
-  ImkStatus status = config ? check_format (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK) {
-    plan = plan_of (config);
-    status = check_params (config, &plan, error);
-  }
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_normalintegrate_cpu, "normalintegrate", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_format (config, error) : IMK_ERROR_CONFIG);
+  plan = plan_of (config);
+  IMK_TRY (check_params (config, &plan, error));
+  IMK_TRY (imk_backend_table (
+      backend, &imk_normalintegrate_cpu, "normalintegrate", &table, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->backend = table;
   s->on_device = backend == IMK_BACKEND_CUDA;
   s->plan = plan;
@@ -270,13 +251,13 @@ imk_normalintegrate_update (ImkNormalintegrate *self,
     const ImkNormalintegrateConfig *given, ImkError *error)
 {
   ImkNormalintegrateConfig own;
-  const ImkNormalintegrateConfig *config = read_config (given, &own, error);
-  ImkStatus status =
-      config ? check_params (config, &self->plan, error) : IMK_ERROR_CONFIG;
+  const ImkNormalintegrateConfig *config =
+      IMK_CONFIG_READ (normalintegrate, given, &own, error);
 
-  if (status == IMK_OK)
-    take_params (self, config);
-  return status;
+  IMK_TRY (
+      config ? check_params (config, &self->plan, error) : IMK_ERROR_CONFIG);
+  take_params (self, config);
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -329,16 +310,16 @@ choose_scale (ImkNormalintegrate *self, ImkNormalintegrateScale *scale,
       .swapped = self->grey_swapped};
   for (uint32_t i = 0; i < c->n_points; i++)
     s->point_residuals[i] = NAN;
-  if (status == IMK_OK && (c->flatten || c->n_points > 0) && s->n_valid > 0) {
-    status = imk_normalintegrate_correct (
-        c, &self->plan, self->backend, self->state, scale, s, stream, error);
-    if (status == IMK_OK && scale->is_corrected)
-      status =
-          self->backend->find_range (self->state, scale, &range, stream, error);
+  IMK_TRY (status);
+  if ((c->flatten || c->n_points > 0) && s->n_valid > 0) {
+    IMK_TRY (imk_normalintegrate_correct (
+        c, &self->plan, self->backend, self->state, scale, s, stream, error));
+    if (scale->is_corrected)
+      IMK_TRY (self->backend->find_range (
+          self->state, scale, &range, stream, error));
   }
-  if (status == IMK_OK)
-    set_extremes (self, &range, scale, s);
-  return status;
+  set_extremes (self, &range, scale, s);
+  return IMK_OK;
 }
 
 ImkStatus
@@ -349,24 +330,18 @@ imk_normalintegrate_process (ImkNormalintegrate *self, const ImkImage *in,
   const ImkNormalintegratePlan *p = &self->plan;
   ImkNormalintegrateScale scale;
   ImkNormalintegrateSummary s = {.n_pixels = (uint64_t) p->width * p->height};
-  ImkStatus status = imk_image_check (in, "input", p->type, p->channels,
-      p->width, p->height, self->on_device, error);
 
-  if (status == IMK_OK)
-    status =
-        check_output (self, &outputs->height, "height", IMK_TYPE_F32, error);
-  if (status == IMK_OK)
-    status = check_output (self, &outputs->grey, "grey", IMK_TYPE_U16, error);
-  if (status == IMK_OK)
-    status = self->backend->integrate (
-        self->state, &self->params, in, &s, stream, error);
-  if (status == IMK_OK)
-    status = choose_scale (self, &scale, &s, stream, error);
-  if (status == IMK_OK)
-    status = self->backend->store (self->state, &scale, outputs, stream, error);
-  if (status == IMK_OK)
-    *summary = s;
-  return status;
+  IMK_TRY (imk_image_check (in, "input", p->type, p->channels, p->width,
+      p->height, self->on_device, error));
+  IMK_TRY (
+      check_output (self, &outputs->height, "height", IMK_TYPE_F32, error));
+  IMK_TRY (check_output (self, &outputs->grey, "grey", IMK_TYPE_U16, error));
+  IMK_TRY (self->backend->integrate (
+      self->state, &self->params, in, &s, stream, error));
+  IMK_TRY (choose_scale (self, &scale, &s, stream, error));
+  IMK_TRY (self->backend->store (self->state, &scale, outputs, stream, error));
+  *summary = s;
+  return IMK_OK;
 }
 
 void

@@ -233,8 +233,7 @@ lay_out_points (const ImkOctbscanConfig *c, ImkOctbscanChain *s, Plan *p)
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for the plan of the B-scans.");
+  return IMK_NO_MEMORY (error, "for the plan of the B-scans.");
 }
 
 static ImkStatus

@@ -21,10 +21,8 @@ check_sizes (const ImkOctbscanConfig *c, ImkError *error)
       {"max_jobs", c->max_jobs, 1, 65535},
       {NULL},
   };
-  ImkStatus status = imk_limits_check (limits, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check (limits, error));
   if (c->type > IMK_TYPE_F32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Spectra of type %s cannot be processed; u8, u16, i16 and f32 can.",
@@ -89,16 +87,16 @@ check_choices (const ImkOctbscanConfig *c, ImkError *error)
   };
   bool tapers =
       c->taper != IMK_OCTBSCAN_TAPER_NONE && c->width < c->taper_below;
-  ImkStatus status = imk_limits_check (limits, error);
 
-  if (status == IMK_OK && tapers && c->width < 4)
+  IMK_TRY (imk_limits_check (limits, error));
+  if (tapers && c->width < 4)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Spectra of %u samples are too short to be tapered. Set taper to none.",
         c->width);
-  if (status == IMK_OK && tapers)
-    status = imk_limits_check_one (
-        "taper-cut", c->taper_cut, 1, c->width / 2 - 1, error);
-  return status;
+  if (tapers)
+    IMK_TRY (imk_limits_check_one (
+        "taper-cut", c->taper_cut, 1, c->width / 2 - 1, error));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -152,15 +150,13 @@ check_rows (const ImkOctbscanConfig *c, const double *values, size_t n,
 static ImkStatus
 check_files (const ImkOctbscanConfig *c, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    status = check_rows (c, c->background, c->width, 1, "background",
-        "background-location", "Sample", "background", error);
-  if (status == IMK_OK && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    status = check_rows (c, c->pattern, imk_octbscan_n_depths (c), 2,
-        "fixed-pattern", "pattern-location", "Depth", "fixed pattern", error);
-  return status;
+    IMK_TRY (check_rows (c, c->background, c->width, 1, "background",
+        "background-location", "Sample", "background", error));
+  if (c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    IMK_TRY (check_rows (c, c->pattern, imk_octbscan_n_depths (c), 2,
+        "fixed-pattern", "pattern-location", "Depth", "fixed pattern", error));
+  return IMK_OK;
 }
 
 /* Depths that are left between two ends. */
@@ -203,13 +199,11 @@ check_profile (const ImkOctbscanConfig *c, ImkError *error)
 static ImkStatus
 check_slabs (const ImkOctbscanConfig *c, ImkError *error)
 {
-  ImkStatus status =
-      check_slab (c, "enface", c->enface_top, c->enface_bottom, 1, error);
-
-  if (status == IMK_OK && c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    status = check_slab (
-        c, "tracking", c->tracking_top, c->tracking_bottom, 3, error);
-  return status == IMK_OK ? check_profile (c, error) : status;
+  IMK_TRY (check_slab (c, "enface", c->enface_top, c->enface_bottom, 1, error));
+  if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
+    IMK_TRY (check_slab (
+        c, "tracking", c->tracking_top, c->tracking_bottom, 3, error));
+  return check_profile (c, error);
 }
 
 ImkStatus
@@ -227,11 +221,8 @@ imk_octbscan_check_live (
 ImkStatus
 imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
 {
-  ImkStatus status = imk_limits_check_one (
-      "range", c->range, 0, IMK_OCTBSCAN_RANGE_AUTO, error);
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check_one (
+      "range", c->range, 0, IMK_OCTBSCAN_RANGE_AUTO, error));
   if (!(c->range_min >= -200 && c->range_max <= 300 &&
           c->range_min <= c->range_max))
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -257,39 +248,31 @@ ImkStatus
 imk_octbscan_take_config (
     const ImkOctbscanConfig *given, ImkOctbscanConfig *c, ImkError *error)
 {
-  const ImkOctbscanConfig *config = imk_octbscan_read_config (given, c, error);
-  ImkStatus status;
+  const ImkOctbscanConfig *config = IMK_CONFIG_READ (octbscan, given, c, error);
 
   if (!config)
     return IMK_ERROR_CONFIG;
   *c = *config;
-  status = check_sizes (c, error);
-  if (status == IMK_OK)
-    status = check_choices (c, error);
-  for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
-    status = imk_octbscan_grid_check (c, i, error);
-  if (status == IMK_OK)
-    status = imk_octbscan_grid_check_range (c, error);
-  if (status == IMK_OK)
-    status = imk_octbscan_check_live (c->live_dispersion, c->n_cameras, error);
-  if (status == IMK_OK)
-    status = check_window (c, error);
-  if (status == IMK_OK)
-    status = check_files (c, error);
-  if (status == IMK_OK)
-    status = imk_octbscan_lateral_check (c, error);
-  if (status == IMK_OK)
-    status = check_slabs (c, error);
-  return status != IMK_OK ? status : imk_octbscan_check_range (c, error);
+  IMK_TRY (check_sizes (c, error));
+  IMK_TRY (check_choices (c, error));
+  for (uint32_t i = 0; i < c->n_cameras; i++)
+    IMK_TRY (imk_octbscan_grid_check (c, i, error));
+  IMK_TRY (imk_octbscan_grid_check_range (c, error));
+  IMK_TRY (imk_octbscan_check_live (c->live_dispersion, c->n_cameras, error));
+  IMK_TRY (check_window (c, error));
+  IMK_TRY (check_files (c, error));
+  IMK_TRY (imk_octbscan_lateral_check (c, error));
+  IMK_TRY (check_slabs (c, error));
+  return imk_octbscan_check_range (c, error);
 }
 
 ImkStatus
 imk_octbscan_check (const ImkOctbscanConfig *given, ImkError *error)
 {
   ImkOctbscanConfig config;
-  ImkStatus status = imk_octbscan_take_config (given, &config, error);
 
-  if (status == IMK_OK && config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = imk_octbscan_check_operators (&config, error);
-  return status;
+  IMK_TRY (imk_octbscan_take_config (given, &config, error));
+  if (config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    IMK_TRY (imk_octbscan_check_operators (&config, error));
+  return IMK_OK;
 }

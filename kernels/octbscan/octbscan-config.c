@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "octbscan/octbscan-config.h"
 
-#include "core/config.h"
-
 void
 imk_octbscan_config_init_sized (ImkOctbscanConfig *config, size_t size)
 {
@@ -37,14 +35,6 @@ imk_octbscan_config_init_sized (ImkOctbscanConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-const ImkOctbscanConfig *
-imk_octbscan_read_config (
-    const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error)
-{
-  imk_octbscan_config_init (own);
-  return imk_config_read (config, own, "imk_octbscan_config_init", error);
-}
-
 void
 imk_octbscan_take_live (ImkOctbscanConfig *to, const ImkOctbscanConfig *from)
 {
@@ -65,7 +55,7 @@ imk_octbscan_n_depths (const ImkOctbscanConfig *given)
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (octbscan, given, &own, NULL);
   uint64_t cut, all;
 
   if (!config)
@@ -80,7 +70,7 @@ imk_octbscan_n_ascans (const ImkOctbscanConfig *given)
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (octbscan, given, &own, NULL);
 
   return config && config->average_ascans
              ? imk_div_up (config->height, config->average_ascans)
@@ -92,7 +82,7 @@ imk_octbscan_has_history (const ImkOctbscanConfig *given)
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (octbscan, given, &own, NULL);
 
   if (!config)
     return false;
@@ -109,7 +99,7 @@ imk_octbscan_size (
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (octbscan, given, &own, NULL);
   bool rows = config && config->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
   uint32_t n_depths = imk_octbscan_n_depths (given);
 

@@ -3,13 +3,10 @@
  * follow from it, and whether it can be planned. */
 #pragma once
 
+#include "core/config.h"
 #include "octbscan/octbscan-backend.h"
 
 /* --- octbscan-config.c */
-
-/* Returns: as imk_config_read () */
-const ImkOctbscanConfig *imk_octbscan_read_config (
-    const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error);
 
 /* Copies what imk_octbscan_update () takes, but for the dispersion. */
 void imk_octbscan_take_live (

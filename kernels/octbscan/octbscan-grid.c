@@ -165,7 +165,6 @@ static ImkStatus
 check_phases (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
 {
   const ImkOctbscanCamera *cam = &c->cameras[camera];
-  ImkStatus status;
 
   if (!(cam->gain >= 0 && cam->gain <= 1e6) ||
       (cam->gain > 0 && cam->gain < 1e-6))
@@ -179,15 +178,14 @@ check_phases (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
   if (cam->n_phase == 1)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "phase of camera %u has 1 value; it needs at least 2.", camera);
-  status = check_within (
-      camera, "phase", cam->phase, cam->n_phase, MOST_RADIANS, error);
-  if (status == IMK_OK)
-    status = check_within (camera, "dispersion", cam->dispersion,
-        cam->n_dispersion, MOST_RADIANS, error);
-  if (status == IMK_OK && cam->spectrum_phase)
-    status = check_within (
-        camera, "phase", cam->spectrum_phase, c->width, MOST_RADIANS, error);
-  return status;
+  IMK_TRY (check_within (
+      camera, "phase", cam->phase, cam->n_phase, MOST_RADIANS, error));
+  IMK_TRY (check_within (camera, "dispersion", cam->dispersion,
+      cam->n_dispersion, MOST_RADIANS, error));
+  if (cam->spectrum_phase)
+    IMK_TRY (check_within (
+        camera, "phase", cam->spectrum_phase, c->width, MOST_RADIANS, error));
+  return IMK_OK;
 }
 
 ImkStatus
@@ -195,19 +193,17 @@ imk_octbscan_grid_check (
     const ImkOctbscanConfig *config, uint32_t camera, ImkError *error)
 {
   const ImkOctbscanCamera *cam = &config->cameras[camera];
-  ImkStatus status;
 
   if ((unsigned) cam->map > IMK_OCTBSCAN_MAP_K_POLYNOMIAL)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The map of camera %u is %u; the choices are 0 to %d.", camera,
         (unsigned) cam->map, IMK_OCTBSCAN_MAP_K_POLYNOMIAL);
-  status = check_count (config, camera, error);
-  if (status == IMK_OK)
-    status = check_within (camera, map_keys[cam->map], cam->values,
-        cam->n_values, MOST_OF_A_MAP, error);
-  if (status == IMK_OK && cam->map != IMK_OCTBSCAN_MAP_NONE)
-    status = check_order (config, camera, error);
-  return status != IMK_OK ? status : check_phases (config, camera, error);
+  IMK_TRY (check_count (config, camera, error));
+  IMK_TRY (check_within (camera, map_keys[cam->map], cam->values, cam->n_values,
+      MOST_OF_A_MAP, error));
+  if (cam->map != IMK_OCTBSCAN_MAP_NONE)
+    IMK_TRY (check_order (config, camera, error));
+  return check_phases (config, camera, error);
 }
 
 /* ------------------------------------------------------------------------
@@ -398,8 +394,7 @@ search_positions (const ImkOctbscanConfig *c, uint32_t camera,
   double *values = malloc (n * sizeof (*values)), ends[2];
 
   if (!values)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the wavelengths of %u samples.", n);
+    return IMK_NO_MEMORY (error, "for the wavelengths of %u samples.", n);
   for (uint32_t i = 0; i < n; i++)
     values[i] = value_at (c, cam, i);
   ends_of (c, camera, ends);
@@ -424,7 +419,6 @@ imk_octbscan_grid_positions (const ImkOctbscanConfig *config, uint32_t camera,
   double stretch = config->grid == IMK_OCTBSCAN_GRID_THESIS
                        ? (m - 1.0) * n / ((n - 1.0) * m)
                        : 1.0;
-  ImkStatus status = IMK_OK;
 
   if (cam->map == IMK_OCTBSCAN_MAP_NONE)
     for (uint32_t i = 0; i < m; i++)
@@ -433,11 +427,10 @@ imk_octbscan_grid_positions (const ImkOctbscanConfig *config, uint32_t camera,
     for (uint32_t i = 0; i < m; i++)
       positions[i] = stretched (cam->values, cam->n_values, i, m);
   else
-    status = search_positions (config, camera, positions, error);
-  if (status == IMK_OK)
-    for (uint32_t i = 0; i < m; i++)
-      positions[i] = fmin (fmax (positions[i], 0), n - 1) * stretch;
-  return status;
+    IMK_TRY (search_positions (config, camera, positions, error));
+  for (uint32_t i = 0; i < m; i++)
+    positions[i] = fmin (fmax (positions[i], 0), n - 1) * stretch;
+  return IMK_OK;
 }
 
 /* A reflector at z has z 2 / lambda fringes, so 2 z |1 / a - 1 / b| over the

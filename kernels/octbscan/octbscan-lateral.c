@@ -104,8 +104,7 @@ imk_octbscan_lateral_new (
     free (first);
     free (rows);
     free (weights);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the A-scans of a B-scan.");
+    return IMK_NO_MEMORY (error, "for the A-scans of a B-scan.");
   }
   fill (config, n, first, rows, weights);
   *s = (ImkOctbscanLateral){

@@ -39,8 +39,7 @@ struct ImkOctbscan {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (
-      error, IMK_ERROR_MEMORY, "There is no memory for the plan.");
+  return IMK_NO_MEMORY (error, "for the plan.");
 }
 
 static ImkStatus
@@ -155,13 +154,11 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
   ImkOctbscanConfig config;
   const void *table = NULL;
   ImkOctbscan *s;
-  ImkStatus status = imk_octbscan_take_config (given, &config, error);
+  ImkStatus status = IMK_OK;
 
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_octbscan_cpu, "octbscan", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_take_config (given, &config, error));
+  IMK_TRY (imk_backend_table (
+      backend, &imk_octbscan_cpu, "octbscan", &table, error));
   s = malloc (sizeof (*s));
   if (!s)
     return no_memory (error);
@@ -195,16 +192,15 @@ static ImkStatus
 tune (ImkOctbscan *self, const double *live, ImkError *error)
 {
   size_t size = 2 * self->config.n_cameras * sizeof (*live);
-  ImkStatus status;
 
   if (!self->is_live || !live || memcmp (live, self->live, size) == 0)
     return IMK_OK;
   if (self->chain)
     imk_octbscan_chain_tune (self->chain, live);
-  status = self->backend->tune (self->state, self->chain, live, error);
-  if (status == IMK_OK) /* after a failure the next call must set them again */
-    memcpy (self->live, live, size);
-  return status;
+  IMK_TRY (self->backend->tune (self->state, self->chain, live, error));
+  /* after a failure the next call must set them again */
+  memcpy (self->live, live, size);
+  return IMK_OK;
 }
 
 ImkStatus
@@ -213,17 +209,13 @@ imk_octbscan_update (
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_octbscan_check_range (config, error) : IMK_ERROR_CONFIG;
+      IMK_CONFIG_READ (octbscan, given, &own, error);
 
-  if (status == IMK_OK)
-    status = imk_octbscan_check_live (
-        config->live_dispersion, self->config.n_cameras, error);
-  if (status == IMK_OK)
-    status = tune (self, config->live_dispersion, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (
+      config ? imk_octbscan_check_range (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (imk_octbscan_check_live (
+      config->live_dispersion, self->config.n_cameras, error));
+  IMK_TRY (tune (self, config->live_dispersion, error));
   self->has_bscan &= self->config.history == config->history + self->n_resets;
   imk_octbscan_take_live (&self->config, config);
   self->config.history += self->n_resets;
@@ -318,13 +310,10 @@ ImkStatus
 imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error)
 {
-  ImkStatus status = imk_limits_check_one (
-      "The number of B-scans", n_jobs, 1, self->config.max_jobs, error);
-
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
-    status = check_job (self, &jobs[i], error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check_one (
+      "The number of B-scans", n_jobs, 1, self->config.max_jobs, error));
+  for (uint32_t i = 0; i < n_jobs; i++)
+    IMK_TRY (check_job (self, &jobs[i], error));
   for (uint32_t i = 0; i < n_jobs; i++)
     self->has_bscan |= jobs[i].in != NULL;
   return self->backend->process (self->state, jobs, n_jobs, stream, error);

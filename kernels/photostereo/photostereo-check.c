@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that a
  * NaN fails them. */
-#include "core/config.h"
 #include "photostereo/photostereo-plan.h"
 
 #include <math.h>
@@ -21,10 +20,8 @@ imk_photostereo_check_params (const ImkPhotostereoConfig *c, ImkError *error)
       {"max-iterations", c->max_iterations, 1, 1000},
       {NULL},
   };
-  ImkStatus status = imk_limits_check (limits, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check (limits, error));
   if (c->t_min >= 0 && c->t_max >= 0 && c->t_min >= c->t_max)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "t-min is %g and t-max %g: no grey value lies between them.", c->t_min,
@@ -48,10 +45,8 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
       {"height-rounds", c->height_rounds, 0, 10},
       {NULL},
   };
-  ImkStatus status = imk_limits_check (limits, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check (limits, error));
   if (c->width - 1 >= 65535 || c->height - 1 >= 65535)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The frame is %ux%u; it can have 1 to 65535 pixels a side.", c->width,
@@ -134,17 +129,15 @@ check_light (const ImkPhotostereoConfig *c, uint32_t i, ImkError *error)
 static ImkStatus
 check_lights (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (c->n_lights == 0 || c->n_lights > IMK_PHOTOSTEREO_MAX_LIGHTS ||
       !c->lights)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "There are %u lights; there can be 1 to %u. lights-location names the "
         "file with them.",
         c->n_lights, IMK_PHOTOSTEREO_MAX_LIGHTS);
-  for (uint32_t i = 0; i < c->n_lights && status == IMK_OK; i++)
-    status = check_light (c, i, error);
-  return status;
+  for (uint32_t i = 0; i < c->n_lights; i++)
+    IMK_TRY (check_light (c, i, error));
+  return IMK_OK;
 }
 
 ImkStatus
@@ -162,10 +155,8 @@ imk_photostereo_check_geometry (const ImkPhotostereoConfig *c, ImkError *error)
       {"sensor-width-mm", c->sensor_width_mm, 0, 1e6},
       {NULL},
   };
-  ImkStatus status = imk_limits_check (limits, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check (limits, error));
   if ((c->focal_length_mm > 0) != (c->sensor_width_mm > 0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "focal-length-mm is %g and sensor-width-mm %g: a camera needs both; 0 "
@@ -201,34 +192,21 @@ check_calibration (const ImkPhotostereoConfig *c, const ImkImage *image,
 static ImkStatus
 check_images (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  ImkStatus status = check_calibration (c, c->dark, "dark", error);
-
-  if (status == IMK_OK)
-    status = check_calibration (c, c->white, "white", error);
-  if (status == IMK_OK && c->mask)
-    status = imk_image_check (
-        c->mask, "mask", IMK_TYPE_U8, 1, c->width, c->height, false, error);
-  return status;
+  IMK_TRY (check_calibration (c, c->dark, "dark", error));
+  IMK_TRY (check_calibration (c, c->white, "white", error));
+  if (c->mask)
+    IMK_TRY (imk_image_check (
+        c->mask, "mask", IMK_TYPE_U8, 1, c->width, c->height, false, error));
+  return IMK_OK;
 }
 
 ImkStatus
 imk_photostereo_check_config (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  ImkStatus status = check_frame (c, error);
-
-  if (status == IMK_OK)
-    status = imk_photostereo_check_geometry (c, error);
-  if (status == IMK_OK)
-    status = check_images (c, error);
-  return status != IMK_OK ? status : imk_photostereo_check_params (c, error);
-}
-
-const ImkPhotostereoConfig *
-imk_photostereo_read_config (const ImkPhotostereoConfig *config,
-    ImkPhotostereoConfig *own, ImkError *error)
-{
-  imk_photostereo_config_init (own);
-  return imk_config_read (config, own, "imk_photostereo_config_init", error);
+  IMK_TRY (check_frame (c, error));
+  IMK_TRY (imk_photostereo_check_geometry (c, error));
+  IMK_TRY (check_images (c, error));
+  return imk_photostereo_check_params (c, error);
 }
 
 uint32_t
@@ -236,7 +214,7 @@ imk_photostereo_n_colours (const ImkPhotostereoConfig *given)
 {
   ImkPhotostereoConfig own;
   const ImkPhotostereoConfig *c =
-      imk_photostereo_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (photostereo, given, &own, NULL);
 
   if (!c)
     return 0;

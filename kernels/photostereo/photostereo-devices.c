@@ -84,13 +84,11 @@ fill_part (Devices *d, Part *part, const ImkPhotostereoPlan *plan,
 
   band.first_row = part->first_row;
   band.n_rows = part->n_rows;
-  if (status == IMK_OK)
-    status = d->device->event_new (&part->done, error);
-  if (status == IMK_OK)
-    status = d->backend->create (&band, params, &part->state, error);
-  if (status == IMK_OK)
-    part->keeps_frames = d->backend->keeps_frames (part->state);
-  return status;
+  IMK_TRY (status);
+  IMK_TRY (d->device->event_new (&part->done, error));
+  IMK_TRY (d->backend->create (&band, params, &part->state, error));
+  part->keeps_frames = d->backend->keeps_frames (part->state);
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -98,17 +96,14 @@ open_part (Devices *d, uint32_t p, const ImkPhotostereoPlan *plan,
     const ImkPhotostereoParams *params, ImkError *error)
 {
   Part *part = &d->parts[p];
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   part->first_row = (uint32_t) ((uint64_t) plan->height * p / d->n_parts);
   part->n_rows = (uint32_t) ((uint64_t) plan->height * (p + 1) / d->n_parts) -
                  part->first_row;
   if (p > 0)
-    status = d->device->context (plan->devices[p - 1], &part->context, error);
-  if (status == IMK_OK)
-    status = enter (d, part, error);
-  if (status != IMK_OK)
-    return status;
+    IMK_TRY (d->device->context (plan->devices[p - 1], &part->context, error));
+  IMK_TRY (enter (d, part, error));
   status = fill_part (d, part, plan, params, error);
   leave (d, part);
   return status;
@@ -156,8 +151,7 @@ devices_create (const ImkPhotostereoPlan *plan,
   ImkStatus status;
 
   if (!d)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   status = imk_backend_find ("photostereo", &backend, error);
   d->backend = backend;
   d->width = plan->width;
@@ -223,25 +217,19 @@ static ImkStatus
 add_to_part (Devices *d, Part *part, const ImkImage *frame, uint32_t light,
     uint32_t band, ImkError *error)
 {
-  ImkStatus status = d->device->event_wait (d->ready, part->stream, error);
-
-  if (status == IMK_OK)
-    status =
-        d->backend->add (part->state, frame, light, band, part->stream, error);
-  if (status == IMK_OK)
-    status = d->device->event_record (part->done, part->stream, error);
-  return status;
+  IMK_TRY (d->device->event_wait (d->ready, part->stream, error));
+  IMK_TRY (
+      d->backend->add (part->state, frame, light, band, part->stream, error));
+  return d->device->event_record (part->done, part->stream, error);
 }
 
 /* Makes @stream wait for all work of the parts so far. */
 static ImkStatus
 wait_for_parts (Devices *d, void *stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t p = 0; p < d->n_parts && status == IMK_OK; p++)
-    status = d->device->event_wait (d->parts[p].done, stream, error);
-  return status;
+  for (uint32_t p = 0; p < d->n_parts; p++)
+    IMK_TRY (d->device->event_wait (d->parts[p].done, stream, error));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -309,7 +297,6 @@ need_results (const Devices *d, Part *part,
 {
   const ImkImage *images = (const ImkImage *) outputs;
   size_t size = 0;
-  ImkStatus status;
 
   for (int i = 0; i < N_OUTPUTS; i++)
     if (images[i].data && !is_in_place (part, &images[i]))
@@ -321,10 +308,9 @@ need_results (const Devices *d, Part *part,
       part->results); /* blocks until their readers are done */
   part->results = NULL;
   part->results_size = 0;
-  status = d->device->alloc_device (size, (void **) &part->results, error);
-  if (status == IMK_OK)
-    part->results_size = size;
-  return status;
+  IMK_TRY (d->device->alloc_device (size, (void **) &part->results, error));
+  part->results_size = size;
+  return IMK_OK;
 }
 
 /* The images that the device writes. */
@@ -360,16 +346,14 @@ static ImkStatus
 copy_result (const Devices *d, const Part *part, const ImkImage *from,
     const ImkImage *image, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t i = 0; i < n_stacked (d, image) && status == IMK_OK; i++) {
+  for (uint32_t i = 0; i < n_stacked (d, image); i++) {
     ImkImage to = band_of (d, image, part, i);
 
-    status = d->device->copy (to.data, to.stride,
+    IMK_TRY (d->device->copy (to.data, to.stride,
         (const uint8_t *) from->data + i * part->n_rows * from->stride,
-        from->stride, from->stride, to.height, part->stream, error);
+        from->stride, from->stride, to.height, part->stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -379,12 +363,11 @@ copy_results (const Devices *d, const Part *part,
 {
   const ImkImage *from = (const ImkImage *) placed;
   const ImkImage *images = (const ImkImage *) outputs;
-  ImkStatus status = IMK_OK;
 
-  for (int i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
+  for (int i = 0; i < N_OUTPUTS; i++)
     if (images[i].data && !is_in_place (part, &images[i]))
-      status = copy_result (d, part, &from[i], &images[i], error);
-  return status;
+      IMK_TRY (copy_result (d, part, &from[i], &images[i], error));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -393,23 +376,17 @@ solve_band (Solve *s, ImkError *error)
   Devices *d = s->devices;
   Part *part = s->part;
   ImkPhotostereoOutputs placed;
-  ImkStatus status = d->device->event_wait (d->ready, part->stream, error);
 
-  if (status == IMK_OK)
-    status = need_results (d, part, s->outputs, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (d->device->event_wait (d->ready, part->stream, error));
+  IMK_TRY (need_results (d, part, s->outputs, error));
   placed = place_results (d, part, s->outputs);
-  status = d->backend->solve (part->state, s->set, s->compare, &placed,
-      s->rows ? s->rows + part->first_row : NULL, part->stream, error);
-  if (status == IMK_OK)
-    status = copy_results (d, part, &placed, s->outputs, error);
-  if (status == IMK_OK)
-    status = d->device->event_record (part->done, part->stream, error);
-  if (status == IMK_OK &&
-      s->rows) /* the caller's stream waits for all devices */
-    status = d->device->stream_synchronize (part->stream, error);
-  return status;
+  IMK_TRY (d->backend->solve (part->state, s->set, s->compare, &placed,
+      s->rows ? s->rows + part->first_row : NULL, part->stream, error));
+  IMK_TRY (copy_results (d, part, &placed, s->outputs, error));
+  IMK_TRY (d->device->event_record (part->done, part->stream, error));
+  if (s->rows) /* the caller's stream waits for all devices */
+    IMK_TRY (d->device->stream_synchronize (part->stream, error));
+  return IMK_OK;
 }
 
 static void *
@@ -452,10 +429,9 @@ devices_solve (void *state, const ImkPhotostereoSet *set, bool compare,
 {
   Devices *d = state;
   Solve solves[IMK_PHOTOSTEREO_MAX_DEVICES];
-  ImkStatus status = d->device->event_record (d->ready, stream, error);
+  ImkStatus status = IMK_OK;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (d->device->event_record (d->ready, stream, error));
   for (uint32_t p = 0; p < d->n_parts; p++)
     solves[p] = (Solve){.devices = d,
         .part = &d->parts[p],

@@ -174,9 +174,8 @@ imk_photostereo_read_frames (const ImkPhotostereoConfig *c,
   if (ok && (c->mask || c->white))
     ok = (p->mask = f->mask = pack_mask (p, c->mask)) != NULL;
   if (!ok)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the calibration of %ux%u pixels.", c->width,
-        c->height);
+    return IMK_NO_MEMORY (
+        error, "for the calibration of %ux%u pixels.", c->width, c->height);
   if (f->white) {
     invert_white (p, f->white, f->dark);
     f->unmeasured = mask_unmeasured (p, f->white, f->mask);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config.h"
 #include "photostereo/photostereo-backend.h"
 
 enum {

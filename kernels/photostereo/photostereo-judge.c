@@ -278,8 +278,7 @@ imk_photostereo_probes_judge (const ImkPhotostereoProbes *self,
       misfits[lights[i]] =
           median_of (residuals + (size_t) i * MAX_PROBES, self->n);
   } else {
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to compare %u pictures.", n_lights);
+    status = IMK_NO_MEMORY (error, "to compare %u pictures.", n_lights);
   }
   free (residuals);
   free (pixel.l);

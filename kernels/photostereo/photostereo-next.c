@@ -24,7 +24,7 @@ imk_photostereo_lights_condition (const ImkPhotostereoConfig *given)
 {
   ImkPhotostereoConfig own;
   const ImkPhotostereoConfig *c =
-      imk_photostereo_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (photostereo, given, &own, NULL);
   ImkPhotostereoPlan plan;
   double mean, l[3], u[4] = {0}; /* sums of unit L and unit^2 */
   Sums a = {0};

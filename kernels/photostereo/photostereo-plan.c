@@ -81,8 +81,7 @@ imk_photostereo_make_lamps (const ImkPhotostereoConfig *c, ImkError *error)
   double mean = imk_photostereo_mean_distance (c);
 
   if (!lamps)
-    imk_error_set (error, IMK_ERROR_MEMORY, "There is no memory for %u lights.",
-        c->n_lights);
+    IMK_NO_MEMORY (error, "for %u lights.", c->n_lights);
   for (uint32_t i = 0; lamps && i < c->n_lights; i++)
     lamps[i] = imk_photostereo_make_lamp (c, i, mean);
   return lamps;

@@ -2,14 +2,10 @@
 /* Between the files that stand before the backends. */
 #pragma once
 
+#include "core/config.h"
 #include "photostereo/photostereo-backend.h"
 
 /* --- photostereo-check.c: is this configuration one? */
-
-/* Returns: as imk_config_read () */
-const ImkPhotostereoConfig *imk_photostereo_read_config (
-    const ImkPhotostereoConfig *config, ImkPhotostereoConfig *own,
-    ImkError *error);
 
 ImkStatus imk_photostereo_check_config (
     const ImkPhotostereoConfig *config, ImkError *error);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config.h"
 #include "photostereo/photostereo-plan.h"
 
 struct ImkPhotostereo {
@@ -76,15 +75,13 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
   s->lights = calloc (c->n_lights, sizeof (*s->lights));
   s->rows = calloc (c->height, sizeof (*s->rows));
   if (!s->present || !s->bands || !s->lights || !s->rows)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u lights.", c->n_lights);
+    return IMK_NO_MEMORY (error, "for %u lights.", c->n_lights);
   status = imk_photostereo_read_frames (c, &s->plan, &frames, error);
   s->unmeasured = frames.unmeasured;
   if (status == IMK_OK && !s->plan.constant) {
     s->probes = imk_photostereo_probes_new (&s->plan);
     if (!s->probes)
-      status = imk_error_set (error, IMK_ERROR_MEMORY,
-          "There is no memory for probes of %u lights.", c->n_lights);
+      status = IMK_NO_MEMORY (error, "for probes of %u lights.", c->n_lights);
   }
   if (status == IMK_OK)
     status = s->backend->create (&s->plan, &s->params, &s->state, error);
@@ -118,23 +115,20 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
 {
   ImkPhotostereoConfig own;
   const ImkPhotostereoConfig *config =
-      imk_photostereo_read_config (given, &own, error);
+      IMK_CONFIG_READ (photostereo, given, &own, error);
   const void *table = NULL;
   ImkPhotostereo *s;
-  ImkStatus status =
-      config ? imk_photostereo_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_photostereo_cpu, "photostereo", &table, error);
-  if (status == IMK_OK && backend == IMK_BACKEND_CUDA)
-    status = refuse_device (config, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (
+      config ? imk_photostereo_check_config (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (imk_backend_table (
+      backend, &imk_photostereo_cpu, "photostereo", &table, error));
+  if (backend == IMK_BACKEND_CUDA)
+    IMK_TRY (refuse_device (config, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->on_device = backend == IMK_BACKEND_CUDA;
   s->backend =
       s->on_device && config->n_devices > 0 ? &imk_photostereo_devices : table;
@@ -152,18 +146,16 @@ imk_photostereo_update (
 {
   ImkPhotostereoConfig own;
   const ImkPhotostereoConfig *config =
-      imk_photostereo_read_config (given, &own, error);
+      IMK_CONFIG_READ (photostereo, given, &own, error);
   ImkStatus status =
       config ? imk_photostereo_check_params (config, error) : IMK_ERROR_CONFIG;
   ImkPhotostereoParams params;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (status);
   params = imk_photostereo_params_of (config, self->plan.n_lights);
-  status = self->backend->update (self->state, &params, error);
-  if (status == IMK_OK)
-    self->params = params;
-  return status;
+  IMK_TRY (self->backend->update (self->state, &params, error));
+  self->params = params;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -178,11 +170,9 @@ imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
     uint32_t light, uint32_t band, void *stream, ImkError *error)
 {
   const ImkPhotostereoPlan *p = &self->plan;
-  ImkStatus status = imk_image_check (frame, "input", p->type, p->channels,
-      p->width, p->height, self->on_device, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (frame, "input", p->type, p->channels, p->width,
+      p->height, self->on_device, error));
   if (light >= p->n_lights)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "A picture cannot be of light %u, counted from 0: there are %u lights.",
@@ -196,9 +186,7 @@ imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
         p->bands > 1 ? "The set has a second picture of light %u in band %u."
                      : "The set has a second picture of light %u.",
         light, band);
-  status = self->backend->add (self->state, frame, light, band, stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (self->backend->add (self->state, frame, light, band, stream, error));
   if (self->probes && !self->on_device)
     imk_photostereo_probes_add (
         self->probes, p, &self->lamps[light], frame, light, band);
@@ -269,19 +257,12 @@ static ImkStatus
 check_outputs (
     const ImkPhotostereo *self, const ImkPhotostereoOutputs *o, ImkError *error)
 {
-  ImkStatus status = check_output (self, &o->normal, "normal", 3, 3, 4, error);
-
-  if (status == IMK_OK)
-    status = check_colours (self, &o->albedo, "albedo", error);
-  if (status == IMK_OK)
-    status = check_colours (self, &o->ambient, "ambient", error);
-  if (status == IMK_OK)
-    status = check_output (self, &o->quality, "quality", 4, 0, 4, error);
-  if (status == IMK_OK)
-    status = check_output (self, &o->confidence, "confidence", 1, 1, 1, error);
-  if (status == IMK_OK)
-    status = check_output (self, &o->mask, "mask", 1, 1, 1, error);
-  return status;
+  IMK_TRY (check_output (self, &o->normal, "normal", 3, 3, 4, error));
+  IMK_TRY (check_colours (self, &o->albedo, "albedo", error));
+  IMK_TRY (check_colours (self, &o->ambient, "ambient", error));
+  IMK_TRY (check_output (self, &o->quality, "quality", 4, 0, 4, error));
+  IMK_TRY (check_output (self, &o->confidence, "confidence", 1, 1, 1, error));
+  return check_output (self, &o->mask, "mask", 1, 1, 1, error);
 }
 
 static ImkPhotostereoSummary
@@ -334,15 +315,11 @@ imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
 {
   bool compare = self->plan.track_change && self->has_solved;
   ImkPhotostereoSet set = {.lights = self->lights, .bands = self->bands};
-  ImkStatus status = check_outputs (self, outputs, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_outputs (self, outputs, error));
   set.n_lights = list_lights (self, self->lights);
-  status = self->backend->solve (self->state, &set, compare, outputs,
-      summary ? self->rows : NULL, stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (self->backend->solve (self->state, &set, compare, outputs,
+      summary ? self->rows : NULL, stream, error));
   self->has_solved = true;
   if (summary)
     *summary = sum_up (self, compare,
@@ -355,16 +332,16 @@ imk_photostereo_probe (ImkPhotostereo *self, const ImkImage *frame,
     uint32_t light, uint32_t band, ImkError *error)
 {
   const ImkPhotostereoPlan *p = &self->plan;
-  ImkStatus status = imk_image_check (
-      frame, "input", p->type, p->channels, p->width, p->height, false, error);
 
-  if (status == IMK_OK && (light >= p->n_lights || band >= p->bands))
-    status = imk_error_set (error, IMK_ERROR_IMAGE,
+  IMK_TRY (imk_image_check (
+      frame, "input", p->type, p->channels, p->width, p->height, false, error));
+  if (light >= p->n_lights || band >= p->bands)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
         "There is no light %u with a band %u; both count from 0.", light, band);
-  if (status == IMK_OK && self->probes && self->on_device)
+  if (self->probes && self->on_device)
     imk_photostereo_probes_add (
         self->probes, p, &self->lamps[light], frame, light, band);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -429,8 +406,7 @@ imk_photostereo_next_light (
         p->n_lights);
   normals = calloc (PROBES * PROBES, 3 * sizeof (*normals));
   if (!normals)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u normals.", PROBES * PROBES);
+    return IMK_NO_MEMORY (error, "for %u normals.", PROBES * PROBES);
   if (p->track_change && self->has_solved)
     status = self->backend->probe (
         self->state, step_x, step_y, normals, stream, error);

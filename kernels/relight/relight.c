@@ -34,15 +34,6 @@ imk_relight_config_init_sized (ImkRelightConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkRelightConfig *
-read_config (
-    const ImkRelightConfig *config, ImkRelightConfig *own, ImkError *error)
-{
-  imk_relight_config_init (own);
-  return imk_config_read (config, own, "imk_relight_config_init", error);
-}
-
 static ImkStatus
 check_config (const ImkRelightConfig *c, ImkError *error)
 {
@@ -98,20 +89,18 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *given,
     ImkRelight **self, ImkError *error)
 {
   ImkRelightConfig own;
-  const ImkRelightConfig *config = read_config (given, &own, error);
+  const ImkRelightConfig *config =
+      IMK_CONFIG_READ (relight, given, &own, error);
   const void *table = NULL;
   ImkRelight *s;
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status =
-        imk_backend_table (backend, &imk_relight_cpu, "relight", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (
+      imk_backend_table (backend, &imk_relight_cpu, "relight", &table, error));
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   *s = (ImkRelight){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
@@ -133,12 +122,12 @@ imk_relight_update (
     ImkRelight *self, const ImkRelightConfig *given, ImkError *error)
 {
   ImkRelightConfig own;
-  const ImkRelightConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  const ImkRelightConfig *config =
+      IMK_CONFIG_READ (relight, given, &own, error);
 
-  if (status == IMK_OK)
-    self->params = params_of (config);
-  return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  self->params = params_of (config);
+  return IMK_OK;
 }
 
 /* @least: channels */
@@ -172,24 +161,18 @@ imk_relight_process (ImkRelight *self, const ImkRelightSource *normals,
     const ImkRelightSource *albedo, ImkImage *out, void *stream,
     ImkError *error)
 {
-  ImkStatus status = check_source (self, normals, "normals", 3, error);
-
-  if (status == IMK_OK && albedo->image.data)
-    status = check_source (self, albedo, "albedo", 1, error);
-  if (status == IMK_OK)
-    status = imk_image_check (out, "output", IMK_TYPE_U8, 3, self->width,
-        self->height, self->on_device, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_source (self, normals, "normals", 3, error));
+  if (albedo->image.data)
+    IMK_TRY (check_source (self, albedo, "albedo", 1, error));
+  IMK_TRY (imk_image_check (out, "output", IMK_TYPE_U8, 3, self->width,
+      self->height, self->on_device, error));
   memcpy (
       self->params.normal_colours, normals->colours, sizeof (normals->colours));
   memcpy (
       self->params.albedo_colours, albedo->colours, sizeof (albedo->colours));
-  status = self->backend->update (self->state, &self->params, error);
-  return status == IMK_OK ? self->backend->process (self->state,
-                                (ImkImage[]){normals->image, albedo->image},
-                                out, stream, error)
-                          : status;
+  IMK_TRY (self->backend->update (self->state, &self->params, error));
+  return self->backend->process (self->state,
+      (ImkImage[]){normals->image, albedo->image}, out, stream, error);
 }
 
 void

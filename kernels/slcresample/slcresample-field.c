@@ -203,8 +203,7 @@ imk_slcresample_field_copy (
   float *values = (float *) (copy + 1);
 
   if (!copy)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u x %u offsets.", from->nx, from->ny);
+    return IMK_NO_MEMORY (error, "for %u x %u offsets.", from->nx, from->ny);
   *copy = *from;
   for (int axis = 0; axis < 2; axis++) {
     memcpy (values + axis * n, from->offsets[axis], n * sizeof (float));

@@ -54,8 +54,7 @@ imk_slcresample_weights_init (ImkSlcresampleWeights *weights, uint32_t taps,
   weights->im = doppler != 0 ? malloc (size) : NULL;
   if (!weights->re || (doppler != 0 && !weights->im)) {
     imk_slcresample_weights_clear (weights);
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the weights.");
+    return IMK_NO_MEMORY (error, "for the weights.");
   }
   fill (weights, taps, bandwidth, doppler);
   return IMK_OK;

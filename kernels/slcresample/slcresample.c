@@ -43,15 +43,6 @@ imk_slcresample_config_init_sized (ImkSlcresampleConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkSlcresampleConfig *
-read_config (const ImkSlcresampleConfig *config, ImkSlcresampleConfig *own,
-    ImkError *error)
-{
-  imk_slcresample_config_init (own);
-  return imk_config_read (config, own, "imk_slcresample_config_init", error);
-}
-
 /* --- validation: the comparisons are written so that a NaN fails them ----- */
 
 static ImkStatus
@@ -114,7 +105,8 @@ imk_slcresample_covered (const ImkSlcresampleConfig *config)
 {
   enum { GRID = 64 };
   ImkSlcresampleConfig own;
-  const ImkSlcresampleConfig *c = read_config (config, &own, NULL);
+  const ImkSlcresampleConfig *c =
+      IMK_CONFIG_READ (slcresample, config, &own, NULL);
   double before, behind;
   uint32_t n = 0;
 
@@ -205,8 +197,7 @@ make_spans (ImkSlcresample *s, ImkError *error)
 
   s->spans = malloc (n * sizeof (*s->spans));
   if (!s->spans)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for %u lines.", n);
+    return IMK_NO_MEMORY (error, "for %u lines.", n);
   for (uint32_t a = 0; a < n; a++) {
     double least, most;
 
@@ -248,19 +239,18 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
     ImkSlcresample **self, ImkError *error)
 {
   ImkSlcresampleConfig own;
-  const ImkSlcresampleConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  const ImkSlcresampleConfig *config =
+      IMK_CONFIG_READ (slcresample, given, &own, error);
+  ImkStatus status;
   ImkSlcresample *s;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   if (backend != IMK_BACKEND_CPU)
     return imk_error_set (
         error, IMK_ERROR_UNAVAILABLE, "Images are resampled on the CPU alone.");
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   status = imk_slcresample_cpu_init (&s->band, error);
   s->band.config = *config;
   if (status == IMK_OK && config->field) {
@@ -274,9 +264,8 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
       (size_t) s->band.n_lines * config->width * 2 + IMK_SLCRESAMPLE_PADDING,
       sizeof (float));
   if (status == IMK_OK && !s->band.samples)
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u lines of %u samples.", s->band.n_lines,
-        config->width);
+    status = IMK_NO_MEMORY (
+        error, "for %u lines of %u samples.", s->band.n_lines, config->width);
   if (status == IMK_OK)
     status =
         imk_slcresample_weights_init (&s->band.weights[IMK_SLCRESAMPLE_RANGE],
@@ -384,11 +373,9 @@ imk_slcresample_push (
 {
   const ImkSlcresampleConfig *c = &self->band.config;
   uint32_t room = imk_slcresample_room (self), wanted = first_wanted (self);
-  ImkStatus status = imk_image_check (lines, "input", c->type, 1, c->width,
-      lines ? lines->height : 0, false, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (lines, "input", c->type, 1, c->width,
+      lines ? lines->height : 0, false, error));
   if (lines->height > room)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "%u lines come, and there is room for %u.", lines->height, room);
@@ -480,21 +467,17 @@ imk_slcresample_process (ImkSlcresample *self, ImkImage *out, ImkError *error)
 {
   const ImkSlcresampleConfig *c = &self->band.config;
   uint32_t n = out ? out->height : 0;
-  ImkStatus status = imk_image_check (
-      out, "output", c->type, 1, c->out_width, n, false, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      out, "output", c->type, 1, c->out_width, n, false, error));
   if (imk_slcresample_ready (self, n) < n)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "%u lines from line %u on are not ready.", n, self->line);
   if (!self->band.weights[IMK_SLCRESAMPLE_AZIMUTH].re) {
     const Turns turns = add_turns (self);
 
-    status = make_azimuth_weights (self, centre_of (&turns), error);
+    IMK_TRY (make_azimuth_weights (self, centre_of (&turns), error));
   }
-  if (status != IMK_OK)
-    return status;
   imk_slcresample_cpu_process (&self->band, self->line, out);
   self->line += n;
   return IMK_OK;

@@ -70,15 +70,6 @@ imk_spherelights_config_init_sized (ImkSpherelightsConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkSpherelightsConfig *
-read_config (const ImkSpherelightsConfig *config, ImkSpherelightsConfig *own,
-    ImkError *error)
-{
-  imk_spherelights_config_init (own);
-  return imk_config_read (config, own, "imk_spherelights_config_init", error);
-}
-
 static ImkStatus
 check_config (const ImkSpherelightsConfig *c, ImkError *error)
 {
@@ -115,9 +106,8 @@ check_config (const ImkSpherelightsConfig *c, ImkError *error)
 static ImkStatus
 no_memory (const ImkSpherelights *s, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for pictures of %u x %u pixels.", s->config.width,
-      s->config.height);
+  return IMK_NO_MEMORY (error, "for pictures of %u x %u pixels.",
+      s->config.width, s->config.height);
 }
 
 /* Returns: false without memory */
@@ -139,17 +129,16 @@ imk_spherelights_new (
     const ImkSpherelightsConfig *given, ImkSpherelights **self, ImkError *error)
 {
   ImkSpherelightsConfig own;
-  const ImkSpherelightsConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  const ImkSpherelightsConfig *config =
+      IMK_CONFIG_READ (spherelights, given, &own, error);
+  ImkStatus status = IMK_OK;
   ImkSpherelights *s;
   size_t n;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
   s = calloc (1, sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->config = *config;
   n = (size_t) config->width * config->height;
   s->luma = malloc (n * sizeof (*s->luma));
@@ -327,11 +316,10 @@ imk_spherelights_add (
   size_t n_points = self->n_points;
   Highlight *highlights;
   float brightest;
-  ImkStatus status = imk_image_check (
-      in, "input", c->type, c->channels, c->width, c->height, false, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      in, "input", c->type, c->channels, c->width, c->height, false, error));
   highlights = make_room (self->highlights, self->n_added,
       &self->highlights_room, sizeof (*highlights));
   if (!highlights)
@@ -381,12 +369,10 @@ ImkStatus
 imk_spherelights_fit (const ImkImage *mask, ImkSphere *sphere, ImkError *error)
 {
   double n = 0, x_sum = 0, y_sum = 0, outside = 0;
-  ImkStatus status = imk_image_check (mask, "mask", mask->type, mask->channels,
-      mask->width, mask->height, false, error);
   ImkSphere s;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (mask, "mask", mask->type, mask->channels,
+      mask->width, mask->height, false, error));
   if (mask->type != IMK_TYPE_U8 && mask->type != IMK_TYPE_U16)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "A mask of %s cannot be read; it can be u8 or u16.",
@@ -593,18 +579,15 @@ imk_spherelights_finish (ImkSpherelights *self, ImkSpherelight *lights,
 {
   ImkSphere s = self->config.sphere;
   float median = median_brightness (self);
-  ImkStatus status = IMK_OK;
 
   if (self->n_added == 0)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "There is no picture of the sphere to take lights from.");
   if (self->largest)
-    status = find_sphere (self, &s, error);
-  for (uint32_t i = 0; i < self->n_added && status == IMK_OK; i++)
-    status = solve_light (self, i, &s, median, &lights[i], error);
-  if (status == IMK_OK)
-    status = check_moves (self, lights, error);
-  if (status == IMK_OK)
-    *sphere = s;
-  return status;
+    IMK_TRY (find_sphere (self, &s, error));
+  for (uint32_t i = 0; i < self->n_added; i++)
+    IMK_TRY (solve_light (self, i, &s, median, &lights[i], error));
+  IMK_TRY (check_moves (self, lights, error));
+  *sphere = s;
+  return IMK_OK;
 }

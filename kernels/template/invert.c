@@ -28,15 +28,6 @@ imk_invert_config_init_sized (ImkInvertConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkInvertConfig *
-read_config (
-    const ImkInvertConfig *config, ImkInvertConfig *own, ImkError *error)
-{
-  imk_invert_config_init (own);
-  return imk_config_read (config, own, "imk_invert_config_init", error);
-}
-
 static ImkStatus
 check_config (const ImkInvertConfig *c, ImkError *error)
 {
@@ -64,20 +55,17 @@ imk_invert_new (ImkBackend backend, const ImkInvertConfig *given,
     ImkInvert **self, ImkError *error)
 {
   ImkInvertConfig own;
-  const ImkInvertConfig *config = read_config (given, &own, error);
+  const ImkInvertConfig *config = IMK_CONFIG_READ (invert, given, &own, error);
   const void *table = NULL;
   ImkInvert *made;
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status =
-        imk_backend_table (backend, &imk_invert_cpu, "invert", &table, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (
+      imk_backend_table (backend, &imk_invert_cpu, "invert", &table, error));
   made = calloc (1, sizeof (*made));
   if (!made)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   made->backend = table;
   made->config = *config;
   made->on_device = backend == IMK_BACKEND_CUDA;
@@ -95,23 +83,20 @@ imk_invert_update (
     ImkInvert *self, const ImkInvertConfig *given, ImkError *error)
 {
   ImkInvertConfig own;
-  const ImkInvertConfig *config = read_config (given, &own, error);
+  const ImkInvertConfig *config = IMK_CONFIG_READ (invert, given, &own, error);
   const ImkInvertConfig *old = &self->config;
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
-  if (status == IMK_OK &&
-      (config->width != old->width || config->height != old->height ||
-          config->type != old->type || config->channels != old->channels))
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+  IMK_TRY (config ? check_config (config, error) : IMK_ERROR_CONFIG);
+  if (config->width != old->width || config->height != old->height ||
+      config->type != old->type || config->channels != old->channels)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "The format cannot change from %u x %u %s to %u x %u %s between two "
         "frames; make a new object.",
         old->width, old->height, imk_type_name (old->type), config->width,
         config->height, imk_type_name (config->type));
-  if (status == IMK_OK)
-    status = self->backend->update (self->state, config, error);
-  if (status == IMK_OK)
-    self->config = *config;
-  return status;
+  IMK_TRY (self->backend->update (self->state, config, error));
+  self->config = *config;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -119,15 +104,12 @@ imk_invert_process (ImkInvert *self, const ImkImage *in, ImkImage *out,
     void *stream, ImkError *error)
 {
   const ImkInvertConfig *c = &self->config;
-  ImkStatus status = imk_image_check (in, "input", c->type, c->channels,
-      c->width, c->height, self->on_device, error);
 
-  if (status == IMK_OK)
-    status = imk_image_check (out, "output", c->type, c->channels, c->width,
-        c->height, self->on_device, error);
-  return status == IMK_OK
-             ? self->backend->process (self->state, in, out, stream, error)
-             : status;
+  IMK_TRY (imk_image_check (in, "input", c->type, c->channels, c->width,
+      c->height, self->on_device, error));
+  IMK_TRY (imk_image_check (out, "output", c->type, c->channels, c->width,
+      c->height, self->on_device, error));
+  return self->backend->process (self->state, in, out, stream, error);
 }
 
 void

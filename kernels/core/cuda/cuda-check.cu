@@ -89,10 +89,7 @@ ImkStatus
 imk_cuda_read (void *to, const void *from, size_t size, cudaStream_t stream,
     ImkError *error)
 {
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemcpyAsync (to, from, size, cudaMemcpyDeviceToHost, stream));
-
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  return status;
+  IMK_TRY (IMK_CUDA (
+      error, cudaMemcpyAsync (to, from, size, cudaMemcpyDeviceToHost, stream)));
+  return IMK_CUDA (error, cudaStreamSynchronize (stream));
 }

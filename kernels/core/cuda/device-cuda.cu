@@ -84,10 +84,8 @@ static ImkStatus
 device_info (int device, ImkDeviceInfo *info, ImkError *error)
 {
   cudaDeviceProp p;
-  ImkStatus status = IMK_CUDA (error, cudaGetDeviceProperties (&p, device));
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUDA (error, cudaGetDeviceProperties (&p, device)));
   *info = ImkDeviceInfo{};
   snprintf (info->name, sizeof (info->name), "%s", p.name);
   info->compute_major = p.major;
@@ -104,11 +102,10 @@ device_context (int device, void **context, ImkError *error)
 {
   CUcontext retained, popped;
   int n_devices;
-  /* Not cudaSetDevice (): the current context of this thread is its owner's. */
-  ImkStatus status = IMK_CUDA (error, cudaGetDeviceCount (&n_devices));
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  /* Not cudaSetDevice (): the current context of this thread is its owner's. */
+  IMK_TRY (IMK_CUDA (error, cudaGetDeviceCount (&n_devices)));
   if (device < 0 || device >= n_devices)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "There is no CUDA device %d: there are %d, from 0 on.", device,
@@ -163,12 +160,10 @@ static ImkStatus
 alloc_pinned (size_t size, void **host, void **mapped, ImkError *error)
 {
   void *pointer;
-  ImkStatus status =
-      IMK_CUDA (error, cudaHostAlloc (&pointer, size,
-                           cudaHostAllocPortable | cudaHostAllocMapped));
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUDA (error, cudaHostAlloc (&pointer, size,
+                                cudaHostAllocPortable | cudaHostAllocMapped)));
   status = IMK_CUDA (error, cudaHostGetDevicePointer (mapped, pointer, 0));
   if (status == IMK_OK)
     *host = pointer;
@@ -287,10 +282,8 @@ egl_map (void *image, ImkEglFrame *frame, ImkError *error)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "The CUDA driver cannot map EGL images; that of a Jetson can.");
   /* no flags: a read-only registration is refused by some drivers */
-  status = egl_check (d.egl_register (&resource, image, 0),
-      "cuGraphicsEGLRegisterImage", error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (egl_check (d.egl_register (&resource, image, 0),
+      "cuGraphicsEGLRegisterImage", error));
   status = egl_check (d.egl_frame (&mapped, resource, 0, 0),
       "cuGraphicsResourceGetMappedEglFrame", error);
   if (status == IMK_OK && mapped.frame_type != EGL_FRAME_ARRAY &&

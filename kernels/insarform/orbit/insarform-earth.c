@@ -84,8 +84,6 @@ free_nodes (ImkInsarformEarth *self)
 static ImkStatus
 make_nodes (ImkInsarformEarth *self, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   free_nodes (self);
   self->nx = (self->width - 1) / self->step + 4;
   self->ny = (self->height - 1) / self->step + 4;
@@ -93,17 +91,16 @@ make_nodes (ImkInsarformEarth *self, ImkError *error)
   self->row = malloc (self->nx * sizeof (*self->row));
   self->weights = malloc (self->step * sizeof (*self->weights));
   if (!self->nodes || !self->row || !self->weights)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the phase of the earth at %u x %u nodes.",
+    return IMK_NO_MEMORY (error, "for the phase of the earth at %u x %u nodes.",
         self->nx, self->ny);
   for (uint32_t i = 0; i < self->step; i++)
     weigh ((double) i / self->step, self->weights[i]);
-  for (uint32_t j = 0; j < self->ny && status == IMK_OK; j++)
-    for (uint32_t i = 0; i < self->nx && status == IMK_OK; i++)
-      status = make_node (self, ((double) i - 1) * self->step,
+  for (uint32_t j = 0; j < self->ny; j++)
+    for (uint32_t i = 0; i < self->nx; i++)
+      IMK_TRY (make_node (self, ((double) i - 1) * self->step,
           ((double) j - 1) * self->step, self->nodes[(size_t) j * self->nx + i],
-          error);
-  return status;
+          error));
+  return IMK_OK;
 }
 
 /* The four nodes of column @x at the current line. */
@@ -178,23 +175,21 @@ check (const ImkInsarformEarth *s, ImkError *error)
 {
   const char *name = s->has_reference ? "grid" : "reference";
   const ImkInsarformOrbit *r = &s->grid;
-  ImkStatus status = check_orbit (name, r, error);
 
-  if (status == IMK_OK && s->has_reference)
-    status = check_orbit ("reference", &s->reference, error);
-  if (status == IMK_OK)
-    status = check_orbit ("secondary", &s->secondary, error);
-  if (status == IMK_OK &&
-      !(r->wavelength > 0 && r->line_time > 0 && r->range_step > 0 &&
+  IMK_TRY (check_orbit (name, r, error));
+  if (s->has_reference)
+    IMK_TRY (check_orbit ("reference", &s->reference, error));
+  IMK_TRY (check_orbit ("secondary", &s->secondary, error));
+  if (!(r->wavelength > 0 && r->line_time > 0 && r->range_step > 0 &&
           r->near_range > 0 && (r->look == 1 || r->look == -1) &&
           s->surface.equatorial > 0 && s->surface.polar > 0))
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "The %s has a wavelength of %g m, lines every %g s, columns every %g m "
         "from %g m on, looks to %d, and the earth has radii of %g and %g m. "
         "All must be above 0, the side 1 or -1.",
         name, r->wavelength, r->line_time, r->range_step, r->near_range,
         r->look, s->surface.equatorial, s->surface.polar);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -208,8 +203,7 @@ imk_insarform_earth_new (const ImkInsarformOrbit *grid,
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the phase of the earth.");
+    return IMK_NO_MEMORY (error, "for the phase of the earth.");
   s->grid = *grid;
   s->has_reference = reference != NULL;
   if (reference)

@@ -228,7 +228,6 @@ imk_insarform_earth_phase (const ImkInsarformOrbit *grid,
   double t = grid->first_time + line * grid->line_time;
   double range = grid->near_range + column * grid->range_step;
   double position[3], velocity[3], point[3], first = range, second;
-  ImkStatus status = IMK_OK;
 
   if (!locate (grid, t, position, velocity))
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -243,12 +242,10 @@ imk_insarform_earth_phase (const ImkInsarformOrbit *grid,
         "image?",
         height, range, name, column, line);
   if (reference)
-    status = find_range (
-        reference, "reference", name, point, column, line, &first, error);
-  if (status == IMK_OK)
-    status = find_range (
-        secondary, "secondary", name, point, column, line, &second, error);
-  if (status == IMK_OK)
-    *phase = 4 * M_PI / grid->wavelength * (second - first);
-  return status;
+    IMK_TRY (find_range (
+        reference, "reference", name, point, column, line, &first, error));
+  IMK_TRY (find_range (
+      secondary, "secondary", name, point, column, line, &second, error));
+  *phase = 4 * M_PI / grid->wavelength * (second - first);
+  return IMK_OK;
 }

@@ -32,14 +32,12 @@ static ImkStatus
 measure_patch (Work *w, ImkError *error)
 {
   bool precise = w->cpu->plan->config.mode == IMK_INSARXCORR_PRECISE;
-  ImkStatus status;
 
   w->peak = (ImkInsarxcorrPeak){.valid = 1};
-  status = precise ? imk_insarxcorr_precise (w, error)
-                   : imk_insarxcorr_compat (w, error);
-  if (status == IMK_OK)
-    imk_insarxcorr_find_peak (w);
-  return status;
+  IMK_TRY (precise ? imk_insarxcorr_precise (w, error)
+                   : imk_insarxcorr_compat (w, error));
+  imk_insarxcorr_find_peak (w);
+  return IMK_OK;
 }
 
 static Workspace *
@@ -184,8 +182,8 @@ lay_out (const Cpu *cpu, uint8_t *block, Workspace *s)
 static ImkStatus
 no_memory (uint64_t size, ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for the correlation: %llu bytes were asked for.",
+  return IMK_NO_MEMORY (error,
+      "for the correlation: %llu bytes were asked for.",
       (unsigned long long) size);
 }
 
@@ -247,14 +245,12 @@ create_side_plans (Cpu *cpu, int side, ImkError *error)
   uint32_t width = p->patch_width[side];
   uint32_t height = precise ? p->patch_height[side] : 1;
   uint32_t n = precise ? 1 : CHUNK;
-  ImkStatus status = create_plan (&cpu->forward[side], IMK_FFT_C2C,
-      IMK_FFT_FORWARD, width, height, n, error);
 
-  if (status == IMK_OK)
-    status = create_plan (&cpu->backward[side], IMK_FFT_C2C, IMK_FFT_BACKWARD,
-        precise ? width * p->fine.interp_x : width, height * p->fine.interp_y,
-        n, error);
-  return status;
+  IMK_TRY (create_plan (&cpu->forward[side], IMK_FFT_C2C, IMK_FFT_FORWARD,
+      width, height, n, error));
+  return create_plan (&cpu->backward[side], IMK_FFT_C2C, IMK_FFT_BACKWARD,
+      precise ? width * p->fine.interp_x : width, height * p->fine.interp_y, n,
+      error);
 }
 
 static ImkStatus
@@ -273,10 +269,9 @@ create_plans (Cpu *cpu, ImkError *error)
     return status;
   status = create_plan (&cpu->spectrum, IMK_FFT_R2C, IMK_FFT_FORWARD,
       f->fft_width, f->fft_height, 1, error);
-  if (status == IMK_OK)
-    status = create_plan (&cpu->surface, IMK_FFT_C2R, IMK_FFT_BACKWARD,
-        f->fft_width, f->fft_height, 1, error);
-  return status;
+  IMK_TRY (status);
+  return create_plan (&cpu->surface, IMK_FFT_C2R, IMK_FFT_BACKWARD,
+      f->fft_width, f->fft_height, 1, error);
 }
 
 static ImkStatus

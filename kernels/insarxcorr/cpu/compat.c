@@ -48,7 +48,6 @@ detect_chunk (const ImkInsarxcorrWork *w, float *out, ImkError *error)
   ImkInsarxcorrSpace *s = w->space;
   uint32_t width = cpu->plan->patch_width[0],
            ri = cpu->plan->config.range_interp;
-  ImkStatus status;
 
   if (ri == 1) {
     imk_insarxcorr_take_amplitudes (
@@ -58,15 +57,15 @@ detect_chunk (const ImkInsarxcorrWork *w, float *out, ImkError *error)
   for (uint32_t y = 0; y < IMK_INSARXCORR_CHUNK; y++)
     scatter_phase (
         cpu, 0, s->lines + y * width, s->amplitudes, out + y * width);
-  status = imk_fft_execute (cpu->forward[0], s->lines, s->spectra, error);
-  for (uint32_t m = 1; m < ri && status == IMK_OK; m++) {
+  IMK_TRY (imk_fft_execute (cpu->forward[0], s->lines, s->spectra, error));
+  for (uint32_t m = 1; m < ri; m++) {
     multiply (s->spectra, cpu->turns + m * width, width, s->phases);
-    status = imk_fft_execute (cpu->backward[0], s->phases, s->lines, error);
-    for (uint32_t y = 0; y < IMK_INSARXCORR_CHUNK && status == IMK_OK; y++)
+    IMK_TRY (imk_fft_execute (cpu->backward[0], s->phases, s->lines, error));
+    for (uint32_t y = 0; y < IMK_INSARXCORR_CHUNK; y++)
       scatter_phase (
           cpu, m, s->lines + y * width, s->amplitudes, out + y * width);
   }
-  return status;
+  return IMK_OK;
 }
 
 static void
@@ -149,17 +148,13 @@ make_surface (const ImkInsarxcorrWork *w, ImkError *error)
   uint32_t width = cpu->plan->patch_width[0], n = width / 2;
   uint32_t height = cpu->plan->patch_height[0];
   const float *real = (const float *) s->b_spectrum;
-  ImkStatus status =
-      imk_fft_execute (cpu->spectrum, s->a, s->a_spectrum, error);
 
-  if (status == IMK_OK)
-    status = imk_fft_execute (cpu->spectrum, s->b, s->b_spectrum, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_fft_execute (cpu->spectrum, s->a, s->a_spectrum, error));
+  IMK_TRY (imk_fft_execute (cpu->spectrum, s->b, s->b_spectrum, error));
   imk_insarxcorr_multiply (
       s->a_spectrum, s->b_spectrum, (size_t) (width / 2 + 1) * height);
-  status = imk_fft_execute (cpu->surface, s->b_spectrum, s->b_spectrum, error);
-  for (uint32_t u = 0; u < height / 2 && status == IMK_OK; u++) {
+  IMK_TRY (imk_fft_execute (cpu->surface, s->b_spectrum, s->b_spectrum, error));
+  for (uint32_t u = 0; u < height / 2; u++) {
     uint32_t y = (u + height - height / 4) % height;
     const float *line = real + (size_t) y * (width + 2);
 
@@ -167,7 +162,7 @@ make_surface (const ImkInsarxcorrWork *w, ImkError *error)
     take_magnitudes (line + width - n / 2, n / 2, s->surface + (size_t) u * n);
     take_magnitudes (line, n / 2, s->surface + (size_t) u * n + n / 2);
   }
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -278,13 +273,9 @@ ImkStatus
 imk_insarxcorr_compat (ImkInsarxcorrWork *w, ImkError *error)
 {
   const ImkInsarxcorrPlan *plan = w->cpu->plan;
-  ImkStatus status;
 
-  status = detect (w, IMK_INSARXCORR_REFERENCE, w->space->a, error);
-  if (status == IMK_OK)
-    status = detect (w, IMK_INSARXCORR_SECONDARY, w->space->b, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (detect (w, IMK_INSARXCORR_REFERENCE, w->space->a, error));
+  IMK_TRY (detect (w, IMK_INSARXCORR_SECONDARY, w->space->b, error));
   mask (plan->patch_width[0], plan->patch_height[0], w->space->b);
   if (plan->config.method == IMK_INSARXCORR_FREQ)
     return make_surface (w, error);

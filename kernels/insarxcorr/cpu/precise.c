@@ -121,19 +121,15 @@ take_side (const ImkInsarxcorrWork *w, int side, const Turns *turns, float *out,
   size_t stride = plan->fine.fft_width;
   size_t n = stride * plan->fine.fft_height;
   ImkInsarxcorrSpace *s = w->space;
-  ImkStatus status;
 
   load_patch (w, side);
-  status = imk_fft_execute (w->cpu->forward[side], s->lines, s->spectra, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (
+      imk_fft_execute (w->cpu->forward[side], s->lines, s->spectra, error));
   widen (w, side,
       imk_insarxcorr_centre_bin (turns, turns->x_re, turns->x_im, width),
       imk_insarxcorr_centre_bin (turns, turns->y_re, turns->y_im, height));
-  status =
-      imk_fft_execute (w->cpu->backward[side], s->phases, s->phases, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (
+      imk_fft_execute (w->cpu->backward[side], s->phases, s->phases, error));
   detect (w, side, out, (uint32_t) stride);
   memset (out + stride * plan->fine.height[side], 0,
       (n - stride * plan->fine.height[side]) * sizeof (*out));
@@ -222,23 +218,16 @@ imk_insarxcorr_precise (ImkInsarxcorrWork *w, ImkError *error)
   const ImkInsarxcorrFine *f = &w->cpu->plan->fine;
   ImkInsarxcorrSpace *s = w->space;
   const Turns turns = find_turns (w);
-  ImkStatus status;
 
-  status = take_side (w, IMK_INSARXCORR_REFERENCE, &turns, s->a, error);
-  if (status == IMK_OK)
-    status = take_side (w, IMK_INSARXCORR_SECONDARY, &turns, s->b, error);
-  if (status == IMK_OK)
-    status = imk_fft_execute (w->cpu->spectrum, s->a, s->a_spectrum, error);
-  if (status == IMK_OK)
-    status = imk_fft_execute (w->cpu->spectrum, s->b, s->b_spectrum, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (take_side (w, IMK_INSARXCORR_REFERENCE, &turns, s->a, error));
+  IMK_TRY (take_side (w, IMK_INSARXCORR_SECONDARY, &turns, s->b, error));
+  IMK_TRY (imk_fft_execute (w->cpu->spectrum, s->a, s->a_spectrum, error));
+  IMK_TRY (imk_fft_execute (w->cpu->spectrum, s->b, s->b_spectrum, error));
   /* b conj (a): at lag d, sum b (n + d) a (n) */
   imk_insarxcorr_multiply (s->b_spectrum, s->a_spectrum,
       (size_t) (f->fft_width / 2 + 1) * f->fft_height);
-  status =
-      imk_fft_execute (w->cpu->surface, s->a_spectrum, s->a_spectrum, error);
-  if (status == IMK_OK)
-    normalise (w);
-  return status;
+  IMK_TRY (
+      imk_fft_execute (w->cpu->surface, s->a_spectrum, s->a_spectrum, error));
+  normalise (w);
+  return IMK_OK;
 }

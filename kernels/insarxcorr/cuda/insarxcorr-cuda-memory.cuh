@@ -189,8 +189,7 @@ upload_tables (Cuda *s, ImkError *error)
   cut_tables (s, &sizes, &t);
   host = {new (std::nothrow) uint8_t[sizes.used], 0};
   if (!host.block)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for tables of %zu bytes.", sizes.used);
+    return IMK_NO_MEMORY (error, "for tables of %zu bytes.", sizes.used);
   cut_tables (s, &host, &t);
   cut_tables (s, &device, &d);
   *t.plan = *s->plan;
@@ -237,17 +236,12 @@ allocate (Cuda *s, ImkError *error)
 {
   Cutter c = {nullptr, 0};
   Tables t;
-  ImkStatus status;
 
   cut_tables (s, &c, &t);
-  status = choose_batch (s, c.used, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (choose_batch (s, c.used, error));
   cut_bands (s, &c);
   cut_work (s, &c, s->max_batch);
-  status = IMK_CUDA (error, cudaMalloc (&s->memory, c.used));
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUDA (error, cudaMalloc (&s->memory, c.used)));
   c = {(uint8_t *) s->memory, 0};
   cut_tables (s, &c, &t);
   cut_bands (s, &c);
@@ -262,13 +256,10 @@ static ImkStatus
 get_most_shared (int *most, ImkError *error)
 {
   int device = 0;
-  ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
 
-  return status == IMK_OK
-             ? IMK_CUDA (
-                   error, cudaDeviceGetAttribute (most,
-                              cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
-             : status;
+  IMK_TRY (IMK_CUDA (error, cudaGetDevice (&device)));
+  return IMK_CUDA (error, cudaDeviceGetAttribute (most,
+                              cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
 }
 
 /* A line has to fit the shared memory of a block. */

@@ -28,16 +28,13 @@ static ImkStatus
 allow_shared (Kernel kernel, size_t size, ImkError *error)
 {
   int most = 0;
-  ImkStatus status;
 
   if (size <= GOOD_SHARED)
     return IMK_OK;
-  status = get_most_shared (&most, error);
-  return status == IMK_OK
-             ? IMK_CUDA (error,
-                   cudaFuncSetAttribute ((const void *) kernel,
-                       cudaFuncAttributeMaxDynamicSharedMemorySize, most))
-             : status;
+  IMK_TRY (get_most_shared (&most, error));
+  return IMK_CUDA (
+      error, cudaFuncSetAttribute ((const void *) kernel,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize, most));
 }
 
 /* @n_lines lines of @n patches. */
@@ -50,13 +47,10 @@ launch_transform (const Fft &f, uint32_t n_lines, uint32_t n, const Job &job,
   const size_t shared = shared_for (f.n, 2);
   cudaLaunchConfig_t launch =
       grid (dim3 (imk_div_up (n_lines, block.y), n), block, stream, shared);
-  ImkStatus status =
-      allow_shared (transform<backward, columns, Job>, shared, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (
-        error, launch, (transform<backward, columns, Job>), f, n_lines, job);
-  return status;
+  IMK_TRY (allow_shared (transform<backward, columns, Job>, shared, error));
+  return IMK_CUDA_LAUNCH (
+      error, launch, (transform<backward, columns, Job>), f, n_lines, job);
 }
 
 /* Calls @launch with a usual length as a constant. */
@@ -112,35 +106,32 @@ launch_usual_surface (const Cuda *s, const Arguments &a, uint32_t n,
     cudaStream_t stream, ImkError *error)
 {
   const ImkInsarxcorrFine &f = a.fine;
-  ImkStatus status = launch_for (f.fft_width, [&] (auto length) {
+
+  IMK_TRY (launch_for (f.fft_width, [&] (auto length) {
     using L = Lines<length.value>;
     cudaLaunchConfig_t launch = grid (
         dim3 (f.fft_height / 4 * 3 / L::COUNT, n), dim3 (L::THREADS), stream);
 
     return IMK_CUDA_LAUNCH (
         error, launch, transform_usual_lines<length.value>, s->lag_lines, a);
+  }));
+  IMK_TRY (launch_for (f.fft_height, [&] (auto length) {
+    using C = ColumnsOf<length.value>;
+    cudaLaunchConfig_t launch =
+        grid (dim3 (imk_div_up (f.fft_width / 2 + 1, C::COUNT), n),
+            dim3 (C::THREADS), stream);
+
+    return IMK_CUDA_LAUNCH (error, launch,
+        correlate_usual_columns<length.value>, s->lag_columns, a);
+  }));
+  return launch_for (f.fft_width, [&] (auto length) {
+    using L = Lines<length.value>;
+    cudaLaunchConfig_t launch =
+        grid (dim3 (f.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), stream);
+
+    return IMK_CUDA_LAUNCH (
+        error, launch, make_usual_lags<length.value>, s->lag_lines, a);
   });
-
-  if (status == IMK_OK)
-    status = launch_for (f.fft_height, [&] (auto length) {
-      using C = ColumnsOf<length.value>;
-      cudaLaunchConfig_t launch =
-          grid (dim3 (imk_div_up (f.fft_width / 2 + 1, C::COUNT), n),
-              dim3 (C::THREADS), stream);
-
-      return IMK_CUDA_LAUNCH (error, launch,
-          correlate_usual_columns<length.value>, s->lag_columns, a);
-    });
-  if (status == IMK_OK)
-    status = launch_for (f.fft_width, [&] (auto length) {
-      using L = Lines<length.value>;
-      cudaLaunchConfig_t launch =
-          grid (dim3 (f.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), stream);
-
-      return IMK_CUDA_LAUNCH (
-          error, launch, make_usual_lags<length.value>, s->lag_lines, a);
-    });
-  return status;
 }
 
 template <ImkType type>
@@ -153,11 +144,9 @@ launch_compat_lines (const Cuda *s, const Arguments &a, uint32_t n,
   cudaLaunchConfig_t launch =
       grid (dim3 (imk_div_up (a.fine.height[0], block.y), n, N_SIDES), block,
           stream, shared);
-  ImkStatus status = allow_shared (detect_lines<type>, shared, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, launch, detect_lines<type>, s->lines, a);
-  return status;
+  IMK_TRY (allow_shared (detect_lines<type>, shared, error));
+  return IMK_CUDA_LAUNCH (error, launch, detect_lines<type>, s->lines, a);
 }
 
 template <ImkType type>
@@ -175,19 +164,15 @@ launch_precise_side (const Cuda *s, const Arguments &a, int side, uint32_t n,
   const WideLines wide_lines = {a, side, width, width * a.fine.interp_x,
       imk_insarxcorr_fine_start (s->plan, side, true),
       imk_insarxcorr_fine_scale (s->plan, side)};
-  ImkStatus status = launch_transform<false, false> (
-      s->patch_lines[side], height, n, samples, stream, error);
 
-  if (status == IMK_OK)
-    status = launch_transform<false, true> (
-        s->patch_columns[side], width, n, columns, stream, error);
-  if (status == IMK_OK)
-    status = launch_transform<true, true> (
-        s->wide_columns[side], width, n, wide_columns, stream, error);
-  if (status == IMK_OK)
-    status = launch_transform<true, false> (
-        s->wide_lines[side], a.fine.height[side], n, wide_lines, stream, error);
-  return status;
+  IMK_TRY (launch_transform<false, false> (
+      s->patch_lines[side], height, n, samples, stream, error));
+  IMK_TRY (launch_transform<false, true> (
+      s->patch_columns[side], width, n, columns, stream, error));
+  IMK_TRY (launch_transform<true, true> (
+      s->wide_columns[side], width, n, wide_columns, stream, error));
+  return launch_transform<true, false> (
+      s->wide_lines[side], a.fine.height[side], n, wide_lines, stream, error);
 }
 
 template <ImkType type>
@@ -200,22 +185,19 @@ launch_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
   cudaLaunchConfig_t lines =
       grid (dim3 (imk_div_up (height, BLOCK / WARP), n, N_SIDES), dim3 (BLOCK),
           stream);
-  ImkStatus status;
 
   if (s->is_usual) {
-    status = launch_usual_amplitudes<type> (s, a, n, stream, error);
+    IMK_TRY (launch_usual_amplitudes<type> (s, a, n, stream, error));
   } else if (s->plan->config.mode == IMK_INSARXCORR_COMPAT) {
-    status = launch_compat_lines<type> (s, a, n, stream, error);
+    IMK_TRY (launch_compat_lines<type> (s, a, n, stream, error));
   } else {
-    status = IMK_CUDA_LAUNCH (error, one_each, find_centres<type>, a);
-    for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
-      status = launch_precise_side<type> (s, a, side, n, stream, error);
+    IMK_TRY (IMK_CUDA_LAUNCH (error, one_each, find_centres<type>, a));
+    for (int side = 0; side < N_SIDES; side++)
+      IMK_TRY (launch_precise_side<type> (s, a, side, n, stream, error));
   }
-  if (status == IMK_OK && !s->is_usual)
-    status = IMK_CUDA_LAUNCH (error, lines, find_line_levels, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one_each, find_levels, a);
-  return status;
+  if (!s->is_usual)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, lines, find_line_levels, a));
+  return IMK_CUDA_LAUNCH (error, one_each, find_levels, a);
 }
 
 static ImkStatus
@@ -250,19 +232,15 @@ launch_correlation (const Cuda *s, const Arguments &a, uint32_t n,
       a, precise ? 0 : f.fft_height - f.fft_height / 4, precise};
   const LagLines lags = {
       a, precise ? 0 : f.fft_width - f.fft_width / 4, !precise};
-  ImkStatus status = launch_transform<false, false> (
-      s->lag_lines, f.fft_height, n, lines, stream, error);
 
-  if (status == IMK_OK)
-    status = launch_transform<false, true> (
-        s->lag_columns, f.fft_width, n, columns, stream, error);
-  if (status == IMK_OK)
-    status = launch_transform<true, true> (
-        s->lag_columns, f.fft_width / 2 + 1, n, products, stream, error);
-  if (status == IMK_OK)
-    status = launch_transform<true, false> (
-        s->lag_lines, imk_div_up (f.n_lags_y, 2), n, lags, stream, error);
-  return status;
+  IMK_TRY (launch_transform<false, false> (
+      s->lag_lines, f.fft_height, n, lines, stream, error));
+  IMK_TRY (launch_transform<false, true> (
+      s->lag_columns, f.fft_width, n, columns, stream, error));
+  IMK_TRY (launch_transform<true, true> (
+      s->lag_columns, f.fft_width / 2 + 1, n, products, stream, error));
+  return launch_transform<true, false> (
+      s->lag_lines, imk_div_up (f.n_lags_y, 2), n, lags, stream, error);
 }
 
 static ImkStatus
@@ -276,13 +254,10 @@ launch_normalisation (const Cuda *s, const Arguments &a, uint32_t n,
       dim3 (BLOCK), stream);
   cudaLaunchConfig_t lines =
       grid (dim3 (NORMALISE_BLOCKS, n), dim3 (BLOCK), stream, shared);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, sums, sum_columns, a);
 
-  if (status == IMK_OK)
-    status = allow_shared (normalise_lines, shared, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, lines, normalise_lines, a);
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, sums, sum_columns, a));
+  IMK_TRY (allow_shared (normalise_lines, shared, error));
+  return IMK_CUDA_LAUNCH (error, lines, normalise_lines, a);
 }
 
 static ImkStatus
@@ -293,15 +268,14 @@ launch_surface (const Cuda *s, const Arguments &a, uint32_t n,
   const uint32_t n_lags = a.fine.n_lags_x * a.fine.n_lags_y;
   cudaLaunchConfig_t time =
       grid (dim3 (imk_div_up (n_lags, BLOCK), n), dim3 (BLOCK), stream);
-  ImkStatus status;
 
   if (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ)
     return IMK_CUDA_LAUNCH (
         error, time, correlate_in_time, a, c->method == IMK_INSARXCORR_TIME4);
-  status = launch_correlation (s, a, n, stream, error);
-  if (status == IMK_OK && c->mode == IMK_INSARXCORR_PRECISE)
-    status = launch_normalisation (s, a, n, stream, error);
-  return status;
+  IMK_TRY (launch_correlation (s, a, n, stream, error));
+  if (c->mode == IMK_INSARXCORR_PRECISE)
+    IMK_TRY (launch_normalisation (s, a, n, stream, error));
+  return IMK_OK;
 }
 
 /* Of patches with amplitudes: all but the last step. */
@@ -315,15 +289,14 @@ launch_lags (const Cuda *s, const Arguments &a, uint32_t n, cudaStream_t stream,
           stream);
   cudaLaunchConfig_t parts =
       grid (dim3 (CORRELATION_PARTS, n), dim3 (BLOCK), stream);
-  ImkStatus status = s->is_usual ? launch_usual_surface (s, a, n, stream, error)
-                                 : launch_surface (s, a, n, stream, error);
 
-  if (status == IMK_OK && !s->is_usual)
-    status = IMK_CUDA_LAUNCH (error, lines, find_line_peaks, a);
-  if (status == IMK_OK && c->mode == IMK_INSARXCORR_COMPAT &&
-      c->method == IMK_INSARXCORR_FREQ)
-    status = IMK_CUDA_LAUNCH (error, parts, multiply_at_peaks, a);
-  return status;
+  IMK_TRY (s->is_usual ? launch_usual_surface (s, a, n, stream, error)
+                       : launch_surface (s, a, n, stream, error));
+  if (!s->is_usual)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, lines, find_line_peaks, a));
+  if (c->mode == IMK_INSARXCORR_COMPAT && c->method == IMK_INSARXCORR_FREQ)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, parts, multiply_at_peaks, a));
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -396,21 +369,15 @@ static ImkStatus
 send_items (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
     uint32_t *n_measured, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->copied));
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUDA (error, cudaEventSynchronize (s->copied)));
   *n_measured = sort_items (s, row, first, n);
-  status =
+  IMK_TRY (
       IMK_CUDA (error, cudaMemcpyAsync (s->items, s->host_items,
-                           n * sizeof (Item), cudaMemcpyHostToDevice, stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (s->copied, stream));
-  if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaMemsetAsync (s->arguments.n_valid, 0,
-                             (size_t) n * N_SIDES * sizeof (uint32_t), stream));
-  return status;
+                           n * sizeof (Item), cudaMemcpyHostToDevice, stream)));
+  IMK_TRY (IMK_CUDA (error, cudaEventRecord (s->copied, stream)));
+  return IMK_CUDA (
+      error, cudaMemsetAsync (s->arguments.n_valid, 0,
+                 (size_t) n * N_SIDES * sizeof (uint32_t), stream));
 }
 
 static ImkStatus
@@ -426,13 +393,12 @@ process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
 
   a.out = (uint8_t *) out->data;
   a.out_stride = out->stride;
-  if (status == IMK_OK && n_measured)
-    status = launch_amplitudes_of (s, a, n_measured, stream, error);
-  if (status == IMK_OK && n_measured)
-    status = launch_lags (s, a, n_measured, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
-  return status;
+  IMK_TRY (status);
+  if (n_measured)
+    IMK_TRY (launch_amplitudes_of (s, a, n_measured, stream, error));
+  if (n_measured)
+    IMK_TRY (launch_lags (s, a, n_measured, stream, error));
+  return IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
 }
 
 static ImkStatus
@@ -473,15 +439,13 @@ cuda_push (void *state, ImkInsarxcorrSide side, uint32_t line,
   const Band &to = s->arguments.bands[side];
   const size_t size = imk_type_size (lines->type);
   const uint32_t end = line + lines->height;
-  ImkStatus status = IMK_OK;
 
-  for (uint32_t from = line, next; from < end && status == IMK_OK;
-       from = next) {
+  for (uint32_t from = line, next; from < end; from = next) {
     next = band_end (band, from, end);
-    for (uint32_t j = 0; j < band->n_spans && status == IMK_OK; j++) {
+    for (uint32_t j = 0; j < band->n_spans; j++) {
       const ImkInsarxcorrSpan *span = &band->spans[j];
 
-      status = IMK_CUDA (
+      IMK_TRY (IMK_CUDA (
           error, cudaMemcpy2DAsync ((uint8_t *) to.data +
                                         from % band->n_lines * to.stride +
                                         span->at * size,
@@ -489,12 +453,10 @@ cuda_push (void *state, ImkInsarxcorrSide side, uint32_t line,
                      (const uint8_t *) lines->data +
                          (from - line) * lines->stride + span->column * size,
                      lines->stride, span->width * size, next - from,
-                     cudaMemcpyHostToDevice, s->uploads[side]));
+                     cudaMemcpyHostToDevice, s->uploads[side])));
     }
   }
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (s->uploads[side]));
-  return status;
+  return IMK_CUDA (error, cudaStreamSynchronize (s->uploads[side]));
 }
 
 /* ------------------------------------------------------------------------
@@ -518,13 +480,12 @@ cuda_destroy (void *state)
 static ImkStatus
 create_order (Cuda *s, ImkError *error)
 {
-  ImkStatus status = IMK_CUDA (
-      error, cudaEventCreateWithFlags (&s->copied, cudaEventDisableTiming));
-
-  for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
-    status = IMK_CUDA (error,
-        cudaStreamCreateWithFlags (&s->uploads[side], cudaStreamNonBlocking));
-  return status;
+  IMK_TRY (IMK_CUDA (
+      error, cudaEventCreateWithFlags (&s->copied, cudaEventDisableTiming)));
+  for (int side = 0; side < N_SIDES; side++)
+    IMK_TRY (IMK_CUDA (error,
+        cudaStreamCreateWithFlags (&s->uploads[side], cudaStreamNonBlocking)));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -535,8 +496,7 @@ cuda_create (
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for CUDA correlation.");
+    return IMK_NO_MEMORY (error, "for CUDA correlation.");
   s->plan = plan;
   s->part = &plan->parts[part];
   s->is_usual = is_usual_plan (plan);

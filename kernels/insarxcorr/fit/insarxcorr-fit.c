@@ -358,16 +358,12 @@ ImkStatus
 imk_insarxcorr_fit (const ImkInsarxcorrPoint *points, size_t n_points,
     int range_terms, int azimuth_terms, ImkInsarxcorrFit *fit, ImkError *error)
 {
-  ImkStatus status =
-      check_points (points, n_points, range_terms, azimuth_terms, error);
   Problem problem = {.points = points, .n = n_points};
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_points (points, n_points, range_terms, azimuth_terms, error));
   problem.residuals = calloc (n_points, 3 * sizeof (double));
   if (!problem.residuals)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for a fit of %zu points.", n_points);
+    return IMK_NO_MEMORY (error, "for a fit of %zu points.", n_points);
   problem.weights = problem.residuals + n_points;
   problem.sorted = problem.weights + n_points;
   find_ranges (&problem);

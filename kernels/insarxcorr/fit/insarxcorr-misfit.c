@@ -133,8 +133,7 @@ imk_insarxcorr_misfit (const ImkInsarxcorrPoint *points, size_t n_points,
       (uint32_t) fmin (sqrt ((double) n_points / POINTS_PER_CELL), MAX_CELLS);
 
   if (!residuals)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the residuals of %zu points.", n_points);
+    return IMK_NO_MEMORY (error, "for the residuals of %zu points.", n_points);
   n_cells = n_cells ? n_cells : 1;
   for (int axis = 0; axis < 2; axis++) {
     fill_residuals (points, n_points, fit, axis, n_cells, residuals);

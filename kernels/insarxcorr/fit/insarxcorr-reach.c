@@ -195,14 +195,12 @@ measure_curves (const ImkInsarxcorrPoint *residuals, size_t n,
     ImkError *error)
 {
   ImkInsarxcorrFit rest;
-  ImkStatus status =
-      imk_insarxcorr_fit (residuals, n, CURVE_TERMS, CURVE_TERMS, &rest, error);
 
-  if (status == IMK_OK) {
-    reach->range = measure_curve (residuals, n, &rest, false, area, scratch);
-    reach->azimuth = measure_curve (residuals, n, &rest, true, area, scratch);
-  }
-  return status;
+  IMK_TRY (imk_insarxcorr_fit (
+      residuals, n, CURVE_TERMS, CURVE_TERMS, &rest, error));
+  reach->range = measure_curve (residuals, n, &rest, false, area, scratch);
+  reach->azimuth = measure_curve (residuals, n, &rest, true, area, scratch);
+  return IMK_OK;
 }
 
 ImkStatus
@@ -220,8 +218,7 @@ imk_insarxcorr_reach (const ImkInsarxcorrPoint *points, size_t n_points,
   size_t n;
 
   if (!residuals)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the residuals of %zu points.", n_points);
+    return IMK_NO_MEMORY (error, "for the residuals of %zu points.", n_points);
   scratch = (double *) (residuals + n_points);
   area = area ? area : &own;
   for (size_t i = 0; i < n_points; i++) {

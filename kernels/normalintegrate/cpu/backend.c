@@ -92,19 +92,17 @@ cpu_integrate (void *state, const ImkNormalintegrateParams *params,
     ImkError *error)
 {
   Run run = {.cpu = state, .params = params, .in = in};
-  ImkStatus status = IMK_OK;
 
   if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA)
     imk_normalintegrate_frankot_chellappa (&run, summary);
   else if (params->method == IMK_NORMALINTEGRATE_BILATERAL)
-    status = imk_normalintegrate_bilateral (&run, summary, error);
+    IMK_TRY (imk_normalintegrate_bilateral (&run, summary, error));
   else
     imk_normalintegrate_poisson (&run, summary);
-  if (status == IMK_OK && run.failed)
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to transform %u x %u samples.", run.cpu->plan.width,
-        run.cpu->plan.height);
-  return status;
+  if (run.failed)
+    return IMK_NO_MEMORY (error, "to transform %u x %u samples.",
+        run.cpu->plan.width, run.cpu->plan.height);
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -164,15 +162,11 @@ static ImkStatus
 make_plans (Cpu *cpu, ImkError *error)
 {
   const ImkNormalintegratePlan *p = &cpu->plan;
-  ImkStatus status = plan_row (p, IMK_FFT_R2C, &cpu->row_forward, error);
 
-  if (status == IMK_OK)
-    status = plan_row (p, IMK_FFT_C2R, &cpu->row_backward, error);
-  if (status == IMK_OK)
-    status = plan_columns (cpu, IMK_FFT_FORWARD, &cpu->column_forward, error);
-  if (status == IMK_OK)
-    status = plan_columns (cpu, IMK_FFT_BACKWARD, &cpu->column_backward, error);
-  return status;
+  IMK_TRY (plan_row (p, IMK_FFT_R2C, &cpu->row_forward, error));
+  IMK_TRY (plan_row (p, IMK_FFT_C2R, &cpu->row_backward, error));
+  IMK_TRY (plan_columns (cpu, IMK_FFT_FORWARD, &cpu->column_forward, error));
+  return plan_columns (cpu, IMK_FFT_BACKWARD, &cpu->column_backward, error);
 }
 
 static size_t
@@ -204,9 +198,8 @@ allocate_all (Cpu *cpu, ImkError *error)
   cpu->lowest = allocate (2 * height, sizeof (float));
   if (!cpu->real || !cpu->spectrum || !cpu->z || !cpu->p || !cpu->valid ||
       !cpu->sums || !cpu->lowest)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to integrate %u x %u normals.", cpu->plan.width,
-        cpu->plan.height);
+    return IMK_NO_MEMORY (error, "to integrate %u x %u normals.",
+        cpu->plan.width, cpu->plan.height);
   cpu->r = cpu->z + n;
   cpu->q = cpu->p + n;
   cpu->highest = cpu->lowest + height;
@@ -220,8 +213,7 @@ cpu_create (const ImkNormalintegratePlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!cpu)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   cpu->plan = *plan;
   cpu->real_pitch = round_up (plan->width, ALIGNMENT / sizeof (float));
   cpu->spectrum_pitch =

@@ -173,8 +173,8 @@ imk_normalintegrate_bilateral (
   if (!cpu->weighted)
     cpu->weighted = weighted_new (cpu);
   if (!cpu->weighted)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to integrate %u x %u normals with "
+    return IMK_NO_MEMORY (error,
+        "to integrate %u x %u normals with "
         "method=bilateral.",
         cpu->plan.width, cpu->plan.height);
   imk_normalintegrate_load_normals (run, summary);

@@ -133,8 +133,7 @@ allocate_weighted (const Arguments &a, Weighted **weighted, ImkError *error)
   ImkStatus status;
 
   if (!w)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   w->maps.z = a.z;
   w->maps.residual = a.r;
   w->maps.shares_x = a.p;
@@ -157,58 +156,50 @@ static ImkStatus
 sweep (const Level &l, uint32_t colour, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t all = cells (l, stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax, l, colour);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1 - colour);
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, relax, l, colour));
+  return IMK_CUDA_LAUNCH (error, all, relax, l, 1 - colour);
 }
 
 static ImkStatus
 begin_level (const Level &l, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t all = cells (l, stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax_first, l);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1u);
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, relax_first, l));
+  return IMK_CUDA_LAUNCH (error, all, relax, l, 1u);
 }
 
 static ImkStatus
 solve_coarsest (const Level &l, cudaStream_t stream, ImkError *error)
 {
   const int n = IMK_NORMALINTEGRATE_COARSEST_SWEEPS;
-  ImkStatus status = begin_level (l, stream, error);
 
-  for (int i = 1; i < 2 * n && status == IMK_OK; i++)
-    status = sweep (l, i < n ? 0 : 1, stream, error);
-  return status;
+  IMK_TRY (begin_level (l, stream, error));
+  for (int i = 1; i < 2 * n; i++)
+    IMK_TRY (sweep (l, i < n ? 0 : 1, stream, error));
+  return IMK_OK;
 }
 
 static ImkStatus
 cycle (const Weighted &w, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t i = 0; i + 1 < w.n_levels && status == IMK_OK; i++) {
+  for (uint32_t i = 0; i + 1 < w.n_levels; i++) {
     cudaLaunchConfig_t coarse = cells (w.levels[i + 1], stream);
 
-    status = begin_level (w.levels[i], stream, error);
-    if (status == IMK_OK)
-      status =
-          IMK_CUDA_LAUNCH (error, coarse, gather, w.levels[i], w.levels[i + 1]);
+    IMK_TRY (begin_level (w.levels[i], stream, error));
+    IMK_TRY (
+        IMK_CUDA_LAUNCH (error, coarse, gather, w.levels[i], w.levels[i + 1]));
   }
-  if (status == IMK_OK)
-    status = solve_coarsest (w.levels[w.n_levels - 1], stream, error);
-  for (uint32_t i = w.n_levels - 1; i-- > 0 && status == IMK_OK;) {
+  IMK_TRY (solve_coarsest (w.levels[w.n_levels - 1], stream, error));
+  for (uint32_t i = w.n_levels - 1; i-- > 0;) {
     cudaLaunchConfig_t all = cells (w.levels[i], stream);
 
-    status = IMK_CUDA_LAUNCH (error, all, spread, w.levels[i], w.levels[i + 1]);
-    if (status == IMK_OK)
-      status = sweep (w.levels[i], 1, stream, error);
+    IMK_TRY (
+        IMK_CUDA_LAUNCH (error, all, spread, w.levels[i], w.levels[i + 1]));
+    IMK_TRY (sweep (w.levels[i], 1, stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 /* The sums are the energy of a.z with the weights that go with it. */
@@ -217,15 +208,14 @@ weigh (
     const Weighted &w, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, share_out, a, w.maps);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, weigh_pixels, a, w.maps);
-  for (uint32_t i = 1; i < w.n_levels && status == IMK_OK; i++) {
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, share_out, a, w.maps));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, weigh_pixels, a, w.maps));
+  for (uint32_t i = 1; i < w.n_levels; i++) {
     cudaLaunchConfig_t coarse = cells (w.levels[i], stream);
 
-    status =
-        IMK_CUDA_LAUNCH (error, coarse, coarsen, w.levels[i - 1], w.levels[i]);
+    IMK_TRY (
+        IMK_CUDA_LAUNCH (error, coarse, coarsen, w.levels[i - 1], w.levels[i]));
   }
-  return status;
+  return IMK_OK;
 }

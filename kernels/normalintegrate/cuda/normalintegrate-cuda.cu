@@ -13,17 +13,16 @@ cuda_find_range (void *state, const ImkNormalintegrateScale *scale,
   const cudaStream_t on = (cudaStream_t) stream;
   const Arguments &a = s->arguments;
   cudaLaunchConfig_t all = pixels (on);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, find_range, a, *scale);
 
-  if (status == IMK_OK)
-    status = imk_cuda_read (
-        s->host_ranges, a.ranges, BLOCKS * sizeof (float2), on, error);
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, find_range, a, *scale));
+  IMK_TRY (imk_cuda_read (
+      s->host_ranges, a.ranges, BLOCKS * sizeof (float2), on, error));
   *range = {INFINITY, -INFINITY};
-  for (int i = 0; i < BLOCKS && status == IMK_OK; i++) {
+  for (int i = 0; i < BLOCKS; i++) {
     range->lowest = fminf (range->lowest, s->host_ranges[i].x);
     range->highest = fmaxf (range->highest, s->host_ranges[i].y);
   }
-  return status;
+  return IMK_OK;
 }
 
 /* @there: room on the device for the indices and the heights */
@@ -34,15 +33,11 @@ gather_all (const Arguments &a, uint32_t *there, const uint32_t *at, uint32_t n,
   float *found = (float *) (there + n);
   cudaLaunchConfig_t some =
       grid (dim3 (imk_div_up (n, THREADS)), dim3 (THREADS), on);
-  ImkStatus status =
-      IMK_CUDA (error, cudaMemcpyAsync (there, at, n * sizeof (*at),
-                           cudaMemcpyHostToDevice, on));
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, some, gather_heights, a, there, n, found);
-  if (status == IMK_OK)
-    status = imk_cuda_read (z, found, n * sizeof (*z), on, error);
-  return status;
+  IMK_TRY (IMK_CUDA (error, cudaMemcpyAsync (there, at, n * sizeof (*at),
+                                cudaMemcpyHostToDevice, on)));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, some, gather_heights, a, there, n, found));
+  return imk_cuda_read (z, found, n * sizeof (*z), on, error);
 }
 
 static ImkStatus
@@ -68,12 +63,9 @@ cuda_store (void *state, const ImkNormalintegrateScale *scale,
   Cuda *s = (Cuda *) state;
   const cudaStream_t on = (cudaStream_t) stream;
   cudaLaunchConfig_t all = pixels (on);
-  ImkStatus status =
-      IMK_CUDA_LAUNCH (error, all, store, s->arguments, *scale, *outputs);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (on));
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, store, s->arguments, *scale, *outputs));
+  return IMK_CUDA (error, cudaStreamSynchronize (on));
 }
 
 static ImkStatus
@@ -85,27 +77,22 @@ cuda_integrate (void *state, const ImkNormalintegrateParams *params,
   const cudaStream_t on = (cudaStream_t) stream;
   cudaLaunchConfig_t all = pixels (on);
   Arguments a = s->arguments;
-  ImkStatus status = fft_set_stream (s->fft, on, error);
 
   a.params = *params;
   a.in = *in;
+  IMK_TRY (fft_set_stream (s->fft, on, error));
   if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA) {
-    if (status == IMK_OK)
-      status = frankot_chellappa (s->fft, a, on, error);
-    if (status == IMK_OK)
-      status = count_valid (s, summary, on, error);
     summary->n_iterations = 1;
-  } else {
-    if (status == IMK_OK)
-      status = IMK_CUDA_LAUNCH (error, all, load_normals, a);
-    if (status == IMK_OK)
-      status = count_valid (s, summary, on, error);
-    if (status == IMK_OK && summary->n_valid > 0)
-      status = params->method == IMK_NORMALINTEGRATE_BILATERAL
-                   ? bilateral (s, a, summary, on, error)
-                   : solve (s, a, summary, on, error);
+    IMK_TRY (frankot_chellappa (s->fft, a, on, error));
+    return count_valid (s, summary, on, error);
   }
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, load_normals, a));
+  IMK_TRY (count_valid (s, summary, on, error));
+  if (summary->n_valid == 0)
+    return IMK_OK;
+  return params->method == IMK_NORMALINTEGRATE_BILATERAL
+             ? bilateral (s, a, summary, on, error)
+             : solve (s, a, summary, on, error);
 }
 
 /* ------------------------------------------------------------------------
@@ -133,20 +120,16 @@ cuda_destroy (void *state)
 
 template <typename T>
 static ImkStatus
-allocate (T **block, size_t n, ImkStatus before, ImkError *error)
+allocate (T **block, size_t n, ImkError *error)
 {
-  return before == IMK_OK
-             ? IMK_CUDA (error, cudaMalloc ((void **) block, n * sizeof (T)))
-             : before;
+  return IMK_CUDA (error, cudaMalloc ((void **) block, n * sizeof (T)));
 }
 
 template <typename T>
 static ImkStatus
-allocate_host (T **block, size_t n, ImkStatus before, ImkError *error)
+allocate_host (T **block, size_t n, ImkError *error)
 {
-  return before == IMK_OK ? IMK_CUDA (error, cudaMallocHost ((void **) block,
-                                                 n * sizeof (T)))
-                          : before;
+  return IMK_CUDA (error, cudaMallocHost ((void **) block, n * sizeof (T)));
 }
 
 static ImkStatus
@@ -155,28 +138,26 @@ allocate_all (Cuda *s, ImkError *error)
   Arguments &a = s->arguments;
   size_t n = (size_t) a.plan.width * a.plan.height;
   size_t n_bins = (size_t) (a.plan.width / 2 + 1) * a.plan.height;
-  ImkStatus status = allocate (&a.z, n, IMK_OK, error);
 
-  status = allocate (&a.r, n, status, error);
-  status = allocate (&a.p, n, status, error);
-  status = allocate (&a.q, n, status, error);
-  status = allocate (&a.valid, n, status, error);
-  status = allocate (&a.real, n, status, error);
-  status = allocate (&a.spectrum, n_bins, status, error);
-  status = allocate (&a.along_y, n_bins, status, error);
-  status = allocate (&a.sums, BLOCKS, status, error);
-  status = allocate (&a.ranges, BLOCKS, status, error);
-  status = allocate (&a.progress, 1, status, error);
-  status = allocate_host (&s->host_progress, 1, status, error);
-  status = allocate_host (&s->host_sums, BLOCKS, status, error);
-  status = allocate_host (&s->host_ranges, BLOCKS, status, error);
-  return status;
+  IMK_TRY (allocate (&a.z, n, error));
+  IMK_TRY (allocate (&a.r, n, error));
+  IMK_TRY (allocate (&a.p, n, error));
+  IMK_TRY (allocate (&a.q, n, error));
+  IMK_TRY (allocate (&a.valid, n, error));
+  IMK_TRY (allocate (&a.real, n, error));
+  IMK_TRY (allocate (&a.spectrum, n_bins, error));
+  IMK_TRY (allocate (&a.along_y, n_bins, error));
+  IMK_TRY (allocate (&a.sums, BLOCKS, error));
+  IMK_TRY (allocate (&a.ranges, BLOCKS, error));
+  IMK_TRY (allocate (&a.progress, 1, error));
+  IMK_TRY (allocate_host (&s->host_progress, 1, error));
+  IMK_TRY (allocate_host (&s->host_sums, BLOCKS, error));
+  return allocate_host (&s->host_ranges, BLOCKS, error);
 }
 
-/* Returns: what follows this axis */
-static float *
-upload_axis (
-    ImkNormalintegrateAxis *axis, float *to, ImkStatus *status, ImkError *error)
+/* @to: (inout): where this axis begins, and where the next one does */
+static ImkStatus
+upload_axis (ImkNormalintegrateAxis *axis, float **to, ImkError *error)
 {
   struct {
     const float **table;
@@ -188,14 +169,13 @@ upload_axis (
   };
 
   for (size_t i = 0; i < 3; i++) {
-    if (*status == IMK_OK)
-      *status = IMK_CUDA (
-          error, cudaMemcpy (to, *parts[i].table, parts[i].n * sizeof (float),
-                     cudaMemcpyHostToDevice));
-    *parts[i].table = to;
-    to += parts[i].n + parts[i].n % 2; /* pairs stay aligned */
+    IMK_TRY (IMK_CUDA (
+        error, cudaMemcpy (*to, *parts[i].table, parts[i].n * sizeof (float),
+                   cudaMemcpyHostToDevice)));
+    *parts[i].table = *to;
+    *to += parts[i].n + parts[i].n % 2; /* pairs stay aligned */
   }
-  return to;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -203,11 +183,12 @@ upload_tables (Cuda *s, ImkError *error)
 {
   ImkNormalintegratePlan *p = &s->arguments.plan;
   size_t n = 3 * ((size_t) p->width + p->height) + 16;
-  ImkStatus status = allocate (&s->tables, n, IMK_OK, error);
-  float *after = upload_axis (&p->x, s->tables, &status, error);
+  float *to;
 
-  upload_axis (&p->y, after, &status, error);
-  return status;
+  IMK_TRY (allocate (&s->tables, n, error));
+  to = s->tables;
+  IMK_TRY (upload_axis (&p->x, &to, error));
+  return upload_axis (&p->y, &to, error);
 }
 
 static ImkStatus
@@ -217,8 +198,7 @@ cuda_create (const ImkNormalintegratePlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   s->arguments.plan = *plan;
   status = allocate_all (s, error);
   if (status == IMK_OK)

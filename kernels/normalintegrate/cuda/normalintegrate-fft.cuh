@@ -24,12 +24,8 @@ make_plan (const Arguments &a, cufftType type, cufftHandle *plan, bool *made,
 static ImkStatus
 fft_open (Fft *fft, const Arguments &a, ImkError *error)
 {
-  ImkStatus status =
-      make_plan (a, CUFFT_R2C, &fft->forward, &fft->has_forward, error);
-
-  return status == IMK_OK ? make_plan (a, CUFFT_C2R, &fft->backward,
-                                &fft->has_backward, error)
-                          : status;
+  IMK_TRY (make_plan (a, CUFFT_R2C, &fft->forward, &fft->has_forward, error));
+  return make_plan (a, CUFFT_C2R, &fft->backward, &fft->has_backward, error);
 }
 
 static void
@@ -44,11 +40,8 @@ fft_close (Fft *fft)
 static ImkStatus
 fft_set_stream (const Fft &fft, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = IMK_CUFFT (error, cufftSetStream (fft.forward, stream));
-
-  if (status == IMK_OK)
-    status = IMK_CUFFT (error, cufftSetStream (fft.backward, stream));
-  return status;
+  IMK_TRY (IMK_CUFFT (error, cufftSetStream (fft.forward, stream)));
+  return IMK_CUFFT (error, cufftSetStream (fft.backward, stream));
 }
 
 /* Of a.real. */
@@ -74,13 +67,10 @@ solve_whole (
     const Fft &fft, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t rows = bins (a, a.plan.height / 2 + 1, stream);
-  ImkStatus status = transform (fft, a, a.spectrum, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, rows, solve_bins, a);
-  if (status == IMK_OK)
-    status = transform_back (fft, a, error);
-  return status;
+  IMK_TRY (transform (fft, a, a.spectrum, error));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, rows, solve_bins, a));
+  return transform_back (fft, a, error);
 }
 
 static ImkStatus
@@ -89,19 +79,12 @@ frankot_chellappa (
 {
   cudaLaunchConfig_t all = pixels (stream);
   cudaLaunchConfig_t rows = bins (a, a.plan.height, stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, load_slopes, a, true);
 
-  if (status == IMK_OK)
-    status = transform (fft, a, a.along_y, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, load_slopes, a, false);
-  if (status == IMK_OK)
-    status = transform (fft, a, a.spectrum, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, rows, combine_bins, a);
-  if (status == IMK_OK)
-    status = transform_back (fft, a, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, take_answer, a, true);
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, load_slopes, a, true));
+  IMK_TRY (transform (fft, a, a.along_y, error));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, load_slopes, a, false));
+  IMK_TRY (transform (fft, a, a.spectrum, error));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, rows, combine_bins, a));
+  IMK_TRY (transform_back (fft, a, error));
+  return IMK_CUDA_LAUNCH (error, all, take_answer, a, true);
 }

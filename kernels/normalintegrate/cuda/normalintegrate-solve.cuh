@@ -28,13 +28,12 @@ look (Cuda *s, cudaStream_t stream, ImkError *error)
 static ImkStatus
 read_sum (Cuda *s, double *sum, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = imk_cuda_read (
-      s->host_sums, s->arguments.sums, BLOCKS * sizeof (double), stream, error);
-
+  IMK_TRY (imk_cuda_read (s->host_sums, s->arguments.sums,
+      BLOCKS * sizeof (double), stream, error));
   *sum = 0;
   for (int i = 0; i < BLOCKS; i++)
     *sum += s->host_sums[i];
-  return status;
+  return IMK_OK;
 }
 
 /* The answer, and the sums of its product with the residual. */
@@ -43,12 +42,10 @@ precondition_and_dot (
     Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = a.level.z ? cycle (*s->weighted, stream, error)
-                               : solve_whole (s->fft, a, stream, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, dot, a);
-  return status;
+  IMK_TRY (a.level.z ? cycle (*s->weighted, stream, error)
+                     : solve_whole (s->fft, a, stream, error));
+  return IMK_CUDA_LAUNCH (error, all, dot, a);
 }
 
 /* The same before the first iteration. Waits. */
@@ -56,13 +53,10 @@ static ImkStatus
 start (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t one = grid (dim3 (1), dim3 (THREADS), stream);
-  ImkStatus status = precondition_and_dot (s, a, stream, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, start_progress, a);
-  if (status == IMK_OK)
-    status = look (s, stream, error);
-  return status;
+  IMK_TRY (precondition_and_dot (s, a, stream, error));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, one, start_progress, a));
+  return look (s, stream, error);
 }
 
 static ImkStatus
@@ -70,19 +64,13 @@ iterate (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t one = grid (dim3 (1), dim3 (THREADS), stream);
   cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, turn, a);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, apply, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, choose_step, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, step, a);
-  if (status == IMK_OK)
-    status = precondition_and_dot (s, a, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, judge_progress, a);
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, turn, a));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, apply, a));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, one, choose_step, a));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, step, a));
+  IMK_TRY (precondition_and_dot (s, a, stream, error));
+  return IMK_CUDA_LAUNCH (error, one, judge_progress, a);
 }
 
 /* Iterates until it is done. @look_every: iterations */
@@ -90,15 +78,12 @@ static ImkStatus
 descend (Cuda *s, const Arguments &a, int look_every, cudaStream_t stream,
     ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  while (status == IMK_OK && !s->host_progress->done) {
-    for (int i = 0; i < look_every && status == IMK_OK; i++)
-      status = iterate (s, a, stream, error);
-    if (status == IMK_OK)
-      status = look (s, stream, error);
+  while (!s->host_progress->done) {
+    for (int i = 0; i < look_every; i++)
+      IMK_TRY (iterate (s, a, stream, error));
+    IMK_TRY (look (s, stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -107,22 +92,19 @@ solve (Cuda *s, const Arguments &a, ImkNormalintegrateSummary *summary,
 {
   cudaLaunchConfig_t all = pixels (stream);
   bool whole = summary->n_valid == summary->n_pixels;
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, begin, a);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaMemsetAsync (a.z, 0, summary->n_pixels * sizeof (float), stream));
-  if (status == IMK_OK)
-    status = start (s, a, stream, error);
-  if (status == IMK_OK && whole && !s->host_progress->done) {
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, begin, a));
+  IMK_TRY (IMK_CUDA (error,
+      cudaMemsetAsync (a.z, 0, summary->n_pixels * sizeof (float), stream)));
+  IMK_TRY (start (s, a, stream, error));
+  if (whole && !s->host_progress->done) {
     summary->n_iterations = 1;
     return IMK_CUDA_LAUNCH (error, all, take_answer, a, false);
   }
-  if (status == IMK_OK)
-    status = descend (s, a, LOOK_EVERY, stream, error);
+  IMK_TRY (descend (s, a, LOOK_EVERY, stream, error));
   summary->n_iterations = s->host_progress->n_iterations;
   summary->residual = s->host_progress->residual;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -130,10 +112,10 @@ count_valid (Cuda *s, ImkNormalintegrateSummary *summary, cudaStream_t stream,
     ImkError *error)
 {
   double n;
-  ImkStatus status = read_sum (s, &n, stream, error);
 
+  IMK_TRY (read_sum (s, &n, stream, error));
   summary->n_valid = (uint64_t) n;
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -146,18 +128,17 @@ descend_round (Cuda *s, Arguments a, double *most, bool *moved,
     cudaStream_t stream, ImkError *error)
 {
   ImkNormalintegrateRound round = imk_normalintegrate_round (&a.params);
-  ImkStatus status = start (s, a, stream, error);
-  double first = status == IMK_OK ? s->host_progress->first : 0;
-  double enough = imk_normalintegrate_enough (&round, first, *most);
+  double first, enough;
 
+  IMK_TRY (start (s, a, stream, error));
+  first = s->host_progress->first;
+  enough = imk_normalintegrate_enough (&round, first, *most);
   *most = fmax (*most, first);
   *moved = first > enough;
   a.params.max_iterations = round.steps;
   a.params.tolerance = *moved ? (float) sqrt (enough / first) : 1;
   /* steps are few, and cycles expensive */
-  if (status == IMK_OK && *moved)
-    status = descend (s, a, 1, stream, error);
-  return status;
+  return *moved ? descend (s, a, 1, stream, error) : IMK_OK;
 }
 
 /* Waits. @energy: (out): of a.z with the weights that go with it */
@@ -165,9 +146,8 @@ static ImkStatus
 measure_energy (Cuda *s, const Arguments &a, double *energy,
     cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = weigh (*s->weighted, a, stream, error);
-
-  return status == IMK_OK ? read_sum (s, energy, stream, error) : status;
+  IMK_TRY (weigh (*s->weighted, a, stream, error));
+  return read_sum (s, energy, stream, error);
 }
 
 static ImkStatus
@@ -175,25 +155,21 @@ bilateral (Cuda *s, Arguments a, ImkNormalintegrateSummary *summary,
     cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status =
-      s->weighted ? IMK_OK
-                  : allocate_weighted (s->arguments, &s->weighted, error);
   double energy = 0, most = 0;
   bool moved = true;
 
-  if (status == IMK_OK)
-    a.level = s->weighted->levels[0];
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, copy_normals, a, s->weighted->maps);
-  if (status == IMK_OK)
-    status = measure_energy (s, a, &energy, stream, error);
-  while (status == IMK_OK && summary->n_iterations < a.params.max_iterations) {
+  if (!s->weighted)
+    IMK_TRY (allocate_weighted (s->arguments, &s->weighted, error));
+  a.level = s->weighted->levels[0];
+  IMK_TRY (IMK_CUDA_LAUNCH (error, all, copy_normals, a, s->weighted->maps));
+  IMK_TRY (measure_energy (s, a, &energy, stream, error));
+  while (summary->n_iterations < a.params.max_iterations) {
     double before = energy;
 
-    status = descend_round (s, a, &most, &moved, stream, error);
-    if (status != IMK_OK || !moved)
+    IMK_TRY (descend_round (s, a, &most, &moved, stream, error));
+    if (!moved)
       break;
-    status = measure_energy (s, a, &energy, stream, error);
+    IMK_TRY (measure_energy (s, a, &energy, stream, error));
     /* the energy of the flat start says nothing */
     if (summary->n_iterations++ == 0)
       continue;
@@ -201,5 +177,5 @@ bilateral (Cuda *s, Arguments a, ImkNormalintegrateSummary *summary,
     if (summary->residual <= a.params.tolerance)
       break;
   }
-  return status;
+  return IMK_OK;
 }

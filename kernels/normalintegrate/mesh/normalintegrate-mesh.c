@@ -248,8 +248,8 @@ mesh_walk_faces (Mesh *mesh, MeshFaceFunc face)
   uint32_t *above = numbers, *below = numbers + mesh->columns, next;
 
   if (!numbers && mesh->status == IMK_OK)
-    mesh->status = imk_error_set (mesh->error, IMK_ERROR_MEMORY,
-        "There is no memory for the faces of %u columns.", mesh->columns);
+    mesh->status = IMK_NO_MEMORY (
+        mesh->error, "for the faces of %u columns.", mesh->columns);
   if (mesh->status != IMK_OK) {
     free (numbers);
     return;
@@ -304,7 +304,6 @@ static ImkStatus
 check (const ImkMesh *from, ImkMeshFormat format, ImkError *error)
 {
   const ImkNormalintegrateConfig *c = from->config;
-  ImkStatus status;
 
   if (format != IMK_MESH_PLY && format != IMK_MESH_OBJ &&
       format != IMK_MESH_GLB)
@@ -317,15 +316,14 @@ check (const ImkMesh *from, ImkMeshFormat format, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The pixel-aspect-ratio is %g; it can be 1/1000 to 1000/1.",
         c->pixel_aspect);
-  status = imk_image_check (&from->height, "height", IMK_TYPE_F32, 1, c->width,
-      c->height, false, error);
-  if (status == IMK_OK)
-    status = imk_image_check (&from->normal, "normal", c->type, c->channels,
-        c->width, c->height, false, error);
-  if (status == IMK_OK && from->colour.data)
-    status = imk_image_check (&from->colour, "colour", IMK_TYPE_U8, 3, c->width,
-        c->height, false, error);
-  return status;
+  IMK_TRY (imk_image_check (&from->height, "height", IMK_TYPE_F32, 1, c->width,
+      c->height, false, error));
+  IMK_TRY (imk_image_check (&from->normal, "normal", c->type, c->channels,
+      c->width, c->height, false, error));
+  if (from->colour.data)
+    IMK_TRY (imk_image_check (&from->colour, "colour", IMK_TYPE_U8, 3, c->width,
+        c->height, false, error));
+  return IMK_OK;
 }
 
 static uint64_t
@@ -354,15 +352,13 @@ ImkStatus
 imk_normalintegrate_mesh_write (const ImkMesh *from, ImkMeshFormat format,
     ImkMeshWrite write, void *data, ImkError *error)
 {
-  ImkStatus status = check (from, format, error);
+  ImkStatus status;
   Mesh *mesh;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check (from, format, error));
   mesh = calloc (1, sizeof (*mesh));
   if (!mesh)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory to write a mesh.");
+    return IMK_NO_MEMORY (error, "to write a mesh.");
   mesh->from = from;
   mesh->write = write;
   mesh->data = data;

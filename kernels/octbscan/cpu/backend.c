@@ -357,12 +357,10 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   size_t n_means = (size_t) c->n_cameras * c->width;
   size_t n_operators = 2 * n_means * plan->n_depths;
   const ImkOctbscanLoops *loops;
-  ImkStatus status = imk_octbscan_choose_loops (&loops, error);
+  ImkStatus status = IMK_OK;
 
-  if (status == IMK_OK)
-    status = imk_octbscan_finish_new (plan, loops, &cpu->finish, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_choose_loops (&loops, error));
+  IMK_TRY (imk_octbscan_finish_new (plan, loops, &cpu->finish, error));
   cpu->config = &cpu->finish->config;
   cpu->high = imk_pool_alloc (n_means * sizeof (float));
   cpu->low = imk_pool_alloc (n_means * sizeof (float));
@@ -372,9 +370,8 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
     cpu->operators = malloc (n_operators * sizeof (float));
   if (!cpu->high || !cpu->low || (follows (c) && !cpu->followed) ||
       (plan->operators && !cpu->operators))
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for spectra of %u samples and %u depths.", c->width,
-        plan->n_depths);
+    return IMK_NO_MEMORY (error, "for spectra of %u samples and %u depths.",
+        c->width, plan->n_depths);
   if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
     for (size_t i = 0; i < n_means; i++)
       imk_octbscan_split (c->background[i], &cpu->high[i], &cpu->low[i]);
@@ -384,10 +381,9 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
     status = imk_octbscan_fft_new (c, &cpu->fft, error);
   if (cpu->fft)
     cpu->fft_size = imk_octbscan_fft_scratch_size (cpu->fft);
-  if (status == IMK_OK)
-    status = imk_pool_new (imk_parallel_threads (c->n_threads),
-        scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
-  return status;
+  IMK_TRY (status);
+  return imk_pool_new (imk_parallel_threads (c->n_threads),
+      scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
 }
 
 static ImkStatus
@@ -398,8 +394,7 @@ cpu_create (const ImkOctbscanPlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!cpu)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   cpu->n_blocks = imk_div_up (imk_div_up (c->height, c->n_cameras), N_LANES);
   status = fill (cpu, plan, error);
   if (status == IMK_OK)
@@ -442,22 +437,19 @@ static ImkStatus
 process_job (Cpu *cpu, const ImkOctbscanJob *job, ImkError *error)
 {
   Work w = {.cpu = cpu, .job = job, .is_bad = cpu->finish->bad};
-  ImkStatus status = job->in ? find_z (&w, error) : IMK_OK;
 
-  if (status == IMK_OK)
-    imk_octbscan_finish_run (cpu->finish, job);
-  return status;
+  IMK_TRY (job->in ? find_z (&w, error) : IMK_OK);
+  imk_octbscan_finish_run (cpu->finish, job);
+  return IMK_OK;
 }
 
 static ImkStatus
 cpu_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
     void *stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
-    status = process_job (state, &jobs[i], error);
-  return status;
+  for (uint32_t i = 0; i < n_jobs; i++)
+    IMK_TRY (process_job (state, &jobs[i], error));
+  return IMK_OK;
 }
 
 static ImkStatus

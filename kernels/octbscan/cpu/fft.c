@@ -44,14 +44,11 @@ upsample (
     ImkOctbscanFft *s, const Scratch *t, const float **samples, ImkError *error)
 {
   const ImkOctbscanChain *c = s->chain;
-  ImkStatus status;
 
   *samples = c->upsamples ? t->b : t->a;
   if (!c->upsamples)
     return IMK_OK;
-  status = imk_fft_execute (s->narrow, t->a, t->b, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_fft_execute (s->narrow, t->a, t->b, error));
   s->loops->widen (t->b, c->widen, c->width, c->n_samples, t->a);
   return imk_fft_execute (s->wide, t->a, t->b, error);
 }
@@ -147,26 +144,23 @@ imk_octbscan_fft_run (ImkOctbscanFft *self, const ImkOctbscanBlock *block,
   const ImkOctbscanChain *c = self->chain;
   const ImkOctbscanBand *band = &c->bands[block->camera];
   Scratch t = {.a = scratch};
-  ImkStatus status;
 
   t.b = t.a + self->line;
   t.lanes = t.b + self->line;
   t.points = t.lanes + 2 * self->n_lanes;
-  status = band->turn_re ? fill_turned (self, block, &t, error)
-                         : fill_pairs (self, block, &t, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (band->turn_re ? fill_turned (self, block, &t, error)
+                         : fill_pairs (self, block, &t, error));
   self->loops->band (c, band, t.lanes,
       band->turn_re ? t.lanes + self->n_lanes : NULL, t.points, self->pitch);
-  for (uint32_t l = 0; l < block->n && status == IMK_OK; l++) {
-    status =
-        imk_fft_execute (self->depths, t.points + l * self->pitch, t.a, error);
-    if (status == IMK_OK && block->intensity[l])
+  for (uint32_t l = 0; l < block->n; l++) {
+    IMK_TRY (
+        imk_fft_execute (self->depths, t.points + l * self->pitch, t.a, error));
+    if (block->intensity[l])
       finish_depths (c, self->loops->intensity, t.a, 1, block->intensity[l]);
-    if (status == IMK_OK && block->complex[l])
+    if (block->complex[l])
       finish_depths (c, self->loops->complex, t.a, 2, block->complex[l]);
   }
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -212,22 +206,16 @@ set_sizes (ImkOctbscanFft *s)
 static ImkStatus
 fill (ImkOctbscanFft *s, const ImkOctbscanConfig *config, ImkError *error)
 {
-  ImkStatus status = imk_octbscan_chain_new (config, &s->chain, error);
-
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_chain_new (config, &s->chain, error));
   set_sizes (s);
   if (s->chain->upsamples) {
-    status = imk_octbscan_plan_transform (
-        s->chain->width, IMK_FFT_FORWARD, &s->narrow, error);
-    if (status == IMK_OK)
-      status = imk_octbscan_plan_transform (
-          s->chain->n_samples, IMK_FFT_BACKWARD, &s->wide, error);
+    IMK_TRY (imk_octbscan_plan_transform (
+        s->chain->width, IMK_FFT_FORWARD, &s->narrow, error));
+    IMK_TRY (imk_octbscan_plan_transform (
+        s->chain->n_samples, IMK_FFT_BACKWARD, &s->wide, error));
   }
-  if (status == IMK_OK)
-    status = imk_octbscan_plan_transform (
-        s->chain->n_points, IMK_FFT_FORWARD, &s->depths, error);
-  return status;
+  return imk_octbscan_plan_transform (
+      s->chain->n_points, IMK_FFT_FORWARD, &s->depths, error);
 }
 
 ImkStatus
@@ -238,8 +226,7 @@ imk_octbscan_fft_new (
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the plan.");
+    return IMK_NO_MEMORY (error, "for the plan.");
   status = imk_octbscan_choose_loops (&s->loops, error);
   if (status == IMK_OK)
     status = fill (s, config, error);

@@ -359,8 +359,7 @@ imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
     status = imk_pool_new (imk_parallel_threads (c->n_threads),
         imk_octbscan_picture_scratch_size (plan->n_depths), &s->pool, error);
   else
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for B-scans of %u A-scans and %u depths.",
+    status = IMK_NO_MEMORY (error, "for B-scans of %u A-scans and %u depths.",
         c->height, plan->n_depths);
   if (status == IMK_OK)
     *self = s;

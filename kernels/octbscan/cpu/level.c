@@ -28,7 +28,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
 {
   ImkOctbscanConfig own;
   const ImkOctbscanConfig *config =
-      imk_octbscan_read_config (given, &own, error);
+      IMK_CONFIG_READ (octbscan, given, &own, error);
   ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
   size_t n = (size_t) in->width * in->height;
   ImkPool *pool = NULL;
@@ -36,25 +36,19 @@ imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
   float *intensity, found[4];
   ImkStatus status;
 
-  if (!config)
-    return IMK_ERROR_CONFIG;
+  IMK_TRY (
+      config ? imk_octbscan_check_range (config, error) : IMK_ERROR_CONFIG);
+  IMK_TRY (imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
+      in->height, false, error));
+  IMK_TRY (imk_image_check (
+      out, "en-face image", out->type, 1, in->width, in->height, false, error));
+  IMK_TRY (imk_octbscan_choose_loops (&picture.loops, error));
   counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
   intensity = malloc (2 * n * sizeof (*intensity) + 1);
-  status = imk_octbscan_check_range (config, error);
-  if (status == IMK_OK)
-    status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
-        in->height, false, error);
-  if (status == IMK_OK)
-    status = imk_image_check (out, "en-face image", out->type, 1, in->width,
-        in->height, false, error);
-  if (status == IMK_OK && (!counts || !intensity))
-    status = imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the plan.");
-  if (status == IMK_OK)
-    status = imk_octbscan_choose_loops (&picture.loops, error);
-  if (status == IMK_OK)
-    status = imk_pool_new (
-        1, imk_octbscan_picture_scratch_size (in->width), &pool, error);
+  status = counts && intensity
+               ? imk_pool_new (1, imk_octbscan_picture_scratch_size (in->width),
+                     &pool, error)
+               : IMK_NO_MEMORY (error, "for the plan.");
   if (status == IMK_OK) {
     for (uint32_t y = 0; y < in->height; y++)
       memcpy (intensity + (size_t) y * in->width,

@@ -59,18 +59,16 @@ imk_octbscan_make_operators (
   size_t n = 2 * (size_t) c->n_cameras * c->width * plan->n_depths;
   float *samples = NULL, *z = NULL, *scratch = NULL;
   ImkOctbscanFft *fft = NULL;
-  ImkStatus status = imk_octbscan_fft_new (c, &fft, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_fft_new (c, &fft, error));
   *operators = malloc (n * sizeof (float));
   samples = imk_pool_alloc (N_LANES * c->width * sizeof (float));
   z = imk_pool_alloc (2 * N_LANES * (size_t) plan->n_depths * sizeof (float));
   scratch = imk_pool_alloc (imk_octbscan_fft_scratch_size (fft));
   status = *operators && samples && z && scratch
                ? run_columns (plan, fft, samples, z, scratch, *operators, error)
-               : imk_error_set (error, IMK_ERROR_MEMORY,
-                     "There is no memory for the plan.");
+               : IMK_NO_MEMORY (error, "for the plan.");
   free (samples);
   free (z);
   free (scratch);

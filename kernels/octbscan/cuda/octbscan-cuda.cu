@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* B-scans on the GPU: means, Z by one of the two strategies, ranks where they
  * are asked for, images. Each step is launched once for any number of jobs. */
+#include <memory>
 #include <new>
 
 #include "octbscan/cuda/octbscan-operator.cuh"
@@ -27,33 +28,26 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   Cuda *s = (Cuda *) state;
   const cudaStream_t on = (cudaStream_t) stream;
   Arguments a = s->arguments;
-  ImkStatus status = IMK_CUDA (error, cudaStreamWaitEvent (on, s->done, 0));
 
   a.n_jobs = n_jobs;
-  if (status == IMK_OK)
-    status = transforms_take_tuned (&s->transforms, on, error);
-  if (status == IMK_OK)
-    status =
-        launch_jobs (jobs, n_jobs, a.config, &s->history, s->jobs, on, error);
-  if (status == IMK_OK)
-    status = launch_bad (a, on, error);
-  if (status == IMK_OK)
-    status = launch_means (a, on, error);
-  if (status == IMK_OK)
-    status = a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
-                 ? transforms_run (s->transforms, a, on, error)
-                 : operator_run (s->op, a, on, error);
-  if (status == IMK_OK)
-    status = launch_finish (a, jobs, on, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (s->done, on));
+  IMK_TRY (IMK_CUDA (error, cudaStreamWaitEvent (on, s->done, 0)));
+  IMK_TRY (transforms_take_tuned (&s->transforms, on, error));
+  IMK_TRY (
+      launch_jobs (jobs, n_jobs, a.config, &s->history, s->jobs, on, error));
+  IMK_TRY (launch_bad (a, on, error));
+  IMK_TRY (launch_means (a, on, error));
+  IMK_TRY (a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
+               ? transforms_run (s->transforms, a, on, error)
+               : operator_run (s->op, a, on, error));
+  IMK_TRY (launch_finish (a, jobs, on, error));
+  IMK_TRY (IMK_CUDA (error, cudaEventRecord (s->done, on)));
   s->last_pattern = a.config.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
                         ? n_jobs - 1
                         : a.config.max_jobs;
   for (uint32_t i = 0; i < n_jobs; i++)
     if (jobs[i].in)
       s->last_means = i;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -82,13 +76,10 @@ cuda_get_pattern (void *state, float *pattern, ImkError *error)
   const Cuda *s = (const Cuda *) state;
   const Arguments &a = s->arguments;
   size_t n = (size_t) a.config.n_cameras * a.n_depths;
-  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
 
-  if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
-                             n * sizeof (float2), cudaMemcpyDeviceToHost));
-  return status;
+  IMK_TRY (IMK_CUDA (error, cudaEventSynchronize (s->done)));
+  return IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
+                              n * sizeof (float2), cudaMemcpyDeviceToHost));
 }
 
 static ImkStatus
@@ -98,19 +89,18 @@ cuda_get_background (void *state, double *background, ImkError *error)
   const Arguments &a = s->arguments;
   size_t n = (size_t) a.config.n_cameras * a.config.width;
   const float2 *from = a.means ? a.means + s->last_means * n : a.background;
-  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
 
   static_assert (sizeof (float2) == sizeof (double), "parts are replaced");
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemcpy (background, from, n * sizeof (float2),
-                                  cudaMemcpyDeviceToHost));
-  for (size_t i = 0; i < n && status == IMK_OK; i++) {
+  IMK_TRY (IMK_CUDA (error, cudaEventSynchronize (s->done)));
+  IMK_TRY (IMK_CUDA (error, cudaMemcpy (background, from, n * sizeof (float2),
+                                cudaMemcpyDeviceToHost)));
+  for (size_t i = 0; i < n; i++) {
     float2 parts;
 
     memcpy (&parts, &background[i], sizeof (parts));
     background[i] = (double) parts.x + parts.y;
   }
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -181,19 +171,14 @@ static ImkStatus
 allocate (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   Cutter c = {nullptr, 0};
-  ImkStatus status;
 
   cut_memory (s, &c, plan);
-  status = IMK_CUDA (error, cudaMalloc (&s->memory, c.used));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemset (s->memory, 0, c.used));
-  if (status == IMK_OK) {
-    c = {(uint8_t *) s->memory, 0};
-    cut_memory (s, &c, plan);
-    status = IMK_CUDA (
-        error, cudaEventCreateWithFlags (&s->done, cudaEventDisableTiming));
-  }
-  return status;
+  IMK_TRY (IMK_CUDA (error, cudaMalloc (&s->memory, c.used)));
+  IMK_TRY (IMK_CUDA (error, cudaMemset (s->memory, 0, c.used)));
+  c = {(uint8_t *) s->memory, 0};
+  cut_memory (s, &c, plan);
+  return IMK_CUDA (
+      error, cudaEventCreateWithFlags (&s->done, cudaEventDisableTiming));
 }
 
 static ImkStatus
@@ -201,29 +186,23 @@ upload_background (
     const Arguments &a, const double *background, ImkError *error)
 {
   size_t n = (size_t) a.config.n_cameras * a.config.width;
-  float2 *parts = new (std::nothrow) float2[n];
-  ImkStatus status;
+  std::unique_ptr<float2[]> parts (new (std::nothrow) float2[n]);
 
   if (!parts)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the background.");
+    return IMK_NO_MEMORY (error, "for the background.");
   for (size_t i = 0; i < n; i++)
     imk_octbscan_split (background[i], &parts[i].x, &parts[i].y);
-  status = upload ((float2 *) a.background, parts, n, error);
-  delete[] parts;
-  return status;
+  return upload ((float2 *) a.background, parts.get (), n, error);
 }
 
 static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  ImkStatus status = upload_finish (a, plan, error);
 
-  if (status == IMK_OK && a.background)
-    status = upload_background (a, plan->config->background, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (upload_finish (a, plan, error));
+  if (a.background)
+    IMK_TRY (upload_background (a, plan->config->background, error));
   return a.config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
              ? transforms_open (&s->transforms, a, error)
              : operator_open (&s->op, a, plan, error);
@@ -248,8 +227,7 @@ cuda_create (const ImkOctbscanPlan *plan, void **state, ImkError *error)
   ImkStatus status;
 
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for CUDA B-scans.");
+    return IMK_NO_MEMORY (error, "for CUDA B-scans.");
   describe (s, plan);
   status = allocate (s, plan, error);
   if (status == IMK_OK)

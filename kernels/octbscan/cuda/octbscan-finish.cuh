@@ -339,18 +339,14 @@ launch_ranks (const Finish &a, cudaStream_t stream, ImkError *error)
       grid (dim3 (a.n_ascans, a.n_jobs), dim3 (256), stream);
   cudaLaunchConfig_t ranks =
       grid (dim3 (a.n_jobs), dim3 (RANK_THREADS), stream);
-  ImkStatus status;
 
   if (a.config.range == IMK_OCTBSCAN_RANGE_FIXED)
     return IMK_OK;
-  status = IMK_CUDA_LAUNCH (error, begin, begin_ranks, a);
-  if (status == IMK_OK && a.config.range == IMK_OCTBSCAN_RANGE_MINMAX)
+  IMK_TRY (IMK_CUDA_LAUNCH (error, begin, begin_ranks, a));
+  if (a.config.range == IMK_OCTBSCAN_RANGE_MINMAX)
     return IMK_CUDA_LAUNCH (error, rows, find_ends, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, rows, count_bins, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, ranks, find_ranks, a);
-  return status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, rows, count_bins, a));
+  return IMK_CUDA_LAUNCH (error, ranks, find_ranks, a);
 }
 
 static ImkStatus
@@ -370,16 +366,14 @@ launch_finish (
     Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t ends = grid (dim3 (a.n_jobs), dim3 (1), stream);
-  ImkStatus status;
 
   a.image.is_mixed = a.image.shifted || !a.lateral.is_identity ||
                      any_has (jobs, a.n_jobs, &ImkOctbscanJob::backward);
-  status = launch_mix (a, jobs, stream, error);
-  if (status == IMK_OK)
-    status = launch_ranks (a, stream, error);
-  if (status == IMK_OK && any_has (jobs, a.n_jobs, &ImkOctbscanJob::ends))
-    status = IMK_CUDA_LAUNCH (error, ends, tell_ends, a);
-  return status == IMK_OK ? launch_images (a, stream, error) : status;
+  IMK_TRY (launch_mix (a, jobs, stream, error));
+  IMK_TRY (launch_ranks (a, stream, error));
+  if (any_has (jobs, a.n_jobs, &ImkOctbscanJob::ends))
+    IMK_TRY (IMK_CUDA_LAUNCH (error, ends, tell_ends, a));
+  return launch_images (a, stream, error);
 }
 
 /* ------------------------------------------------------------------------
@@ -444,19 +438,17 @@ upload_finish (const Finish &a, const ImkOctbscanPlan *plan, ImkError *error)
   const ImkOctbscanLateral *l = plan->lateral;
   size_t entries = l->first[l->n_ascans];
   size_t kept = (size_t) a.config.n_cameras * a.n_depths;
-  ImkStatus status = upload (a.lateral.first, l->first, l->n_ascans + 1, error);
 
-  if (status == IMK_OK)
-    status = upload (a.lateral.rows, l->rows, entries, error);
-  if (status == IMK_OK)
-    status = upload (a.lateral.weights, l->weights, entries, error);
-  if (status == IMK_OK && a.tracking.reference && a.tracking.lock.has_profile)
-    status = upload (a.tracking.reference, plan->config->tracking_profile,
-        a.tracking.n_window, error);
-  if (status == IMK_OK && plan->pattern)
-    status = upload (a.patterns + a.config.max_jobs * kept,
-        (const float2 *) plan->pattern, kept, error);
-  return status;
+  IMK_TRY (upload (a.lateral.first, l->first, l->n_ascans + 1, error));
+  IMK_TRY (upload (a.lateral.rows, l->rows, entries, error));
+  IMK_TRY (upload (a.lateral.weights, l->weights, entries, error));
+  if (a.tracking.reference && a.tracking.lock.has_profile)
+    IMK_TRY (upload (a.tracking.reference, plan->config->tracking_profile,
+        a.tracking.n_window, error));
+  if (plan->pattern)
+    IMK_TRY (upload (a.patterns + a.config.max_jobs * kept,
+        (const float2 *) plan->pattern, kept, error));
+  return IMK_OK;
 }
 
 /* What may change between B-scans, too. @config: without its pointers */

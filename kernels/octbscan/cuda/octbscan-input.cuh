@@ -55,19 +55,18 @@ launch_jobs (const ImkOctbscanJob *jobs, uint32_t n_jobs,
     cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t launch = grid (dim3 (1), dim3 (CHUNK_JOBS), stream);
-  ImkStatus status = IMK_OK;
   JobChunk chunk = {};
 
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i += CHUNK_JOBS) {
+  for (uint32_t i = 0; i < n_jobs; i += CHUNK_JOBS) {
     uint32_t n = n_jobs - i < CHUNK_JOBS ? n_jobs - i : (uint32_t) CHUNK_JOBS;
 
     for (uint32_t k = 0; k < n; k++) {
       chunk.jobs[k] = job_of (&jobs[i + k]);
       enter_history (history, config, i + k, &chunk.jobs[k]);
     }
-    status = IMK_CUDA_LAUNCH (error, launch, put_jobs, chunk, n, to + i);
+    IMK_TRY (IMK_CUDA_LAUNCH (error, launch, put_jobs, chunk, n, to + i));
   }
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -120,13 +119,12 @@ launch_bad (const Arguments &a, cudaStream_t stream, ImkError *error)
       grid (dim3 (imk_div_up (a.config.height, MIX_THREADS / 32), a.n_jobs),
           dim3 (MIX_THREADS), stream);
   cudaLaunchConfig_t jobs = grid (dim3 (a.n_jobs), dim3 (MIX_THREADS), stream);
-  ImkStatus status = IMK_OK;
 
   if (a.z.bad)
-    status = IMK_CUDA_LAUNCH (error, rows, mark_bad, a);
-  if (a.z.bad && status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, jobs, count_bad, a);
-  return status;
+    IMK_TRY (IMK_CUDA_LAUNCH (error, rows, mark_bad, a));
+  if (a.z.bad)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, jobs, count_bad, a));
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -269,18 +267,17 @@ launch_means (const Arguments &a, cudaStream_t stream, ImkError *error)
   cudaLaunchConfig_t columns = grid (
       dim3 (imk_div_up (a.config.width, ROLL_THREADS), a.config.n_cameras),
       dim3 (ROLL_THREADS), stream);
-  ImkStatus status;
 
   if (!a.means)
     return IMK_OK;
-  status = instance (
+  IMK_TRY (instance (
       [&] (auto type) {
         return launch_means_of<SampleOf<type>> (a, stream, error);
       },
-      sample_type (a));
-  if (status == IMK_OK && a.followed)
-    status = IMK_CUDA_LAUNCH (error, columns, follow_means, a);
-  return status;
+      sample_type (a)));
+  if (a.followed)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, columns, follow_means, a));
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------

@@ -672,12 +672,11 @@ launch_tracking (const Finish &a, cudaStream_t stream, ImkError *error)
       grid (dim3 (imk_div_up (a.n_ascans, MIX_THREADS / 32), a.n_jobs),
           dim3 (MIX_THREADS), stream);
   cudaLaunchConfig_t jobs = grid (dim3 (1), dim3 (TRACK_THREADS), stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, profiles, find_profiles, a);
 
-  if (status == IMK_OK && a.config.tracking == IMK_OCTBSCAN_TRACKING_CONTOUR)
-    status = IMK_CUDA_LAUNCH (error, contours, find_contours, a);
-  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, jobs, track_jobs, a)
-                          : status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, profiles, find_profiles, a));
+  if (a.config.tracking == IMK_OCTBSCAN_TRACKING_CONTOUR)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, contours, find_contours, a));
+  return IMK_CUDA_LAUNCH (error, jobs, track_jobs, a);
 }
 
 /* Whether one of @n jobs has @what. */
@@ -711,23 +710,22 @@ launch_mix (const Finish &a, const ImkOctbscanJob *jobs, cudaStream_t stream,
           dim3 (MIX_THREADS), stream);
   bool wants_complex = any_has (jobs, a.n_jobs, &ImkOctbscanJob::complex);
   bool moves = wants_complex && imk_octbscan_moves_complex (&a.config);
-  ImkStatus status = IMK_OK;
 
   if (a.patterns)
-    status = IMK_CUDA_LAUNCH (error, patterns, find_patterns, a);
-  if (status == IMK_OK && a.image.is_mixed)
-    status = IMK_CUDA_LAUNCH (error, ascans, mix_rows, a);
-  if (status == IMK_OK && a.image.is_mixed && wants_complex && !moves)
-    status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
-  if (status == IMK_OK && a.config.tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    status = launch_tracking (a, stream, error);
-  else if (status == IMK_OK && any_has (jobs, a.n_jobs, &ImkOctbscanJob::track))
-    status = IMK_CUDA_LAUNCH (error, tracks, clear_tracks, a);
-  if (status == IMK_OK && moves)
-    status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
-  if (status == IMK_OK && a.image.shifted)
-    status = IMK_CUDA_LAUNCH (error, sums, shift_and_add, a);
-  if (status == IMK_OK && any_has (jobs, a.n_jobs, &ImkOctbscanJob::enface))
-    status = IMK_CUDA_LAUNCH (error, enface, project, a);
-  return status;
+    IMK_TRY (IMK_CUDA_LAUNCH (error, patterns, find_patterns, a));
+  if (a.image.is_mixed)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, ascans, mix_rows, a));
+  if (a.image.is_mixed && wants_complex && !moves)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, rows, write_complex, a));
+  if (a.config.tracking != IMK_OCTBSCAN_TRACKING_NONE)
+    IMK_TRY (launch_tracking (a, stream, error));
+  else if (any_has (jobs, a.n_jobs, &ImkOctbscanJob::track))
+    IMK_TRY (IMK_CUDA_LAUNCH (error, tracks, clear_tracks, a));
+  if (moves)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, rows, write_complex, a));
+  if (a.image.shifted)
+    IMK_TRY (IMK_CUDA_LAUNCH (error, sums, shift_and_add, a));
+  if (any_has (jobs, a.n_jobs, &ImkOctbscanJob::enface))
+    IMK_TRY (IMK_CUDA_LAUNCH (error, enface, project, a));
+  return IMK_OK;
 }

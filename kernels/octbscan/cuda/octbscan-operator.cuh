@@ -160,14 +160,11 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
   const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
   const int n = (int) (n_jobs * a.z.camera_rows);
   const float alpha = o.factor, beta = 0;
-  ImkStatus status = IMK_CUBLAS (error, cublasSetStream (o.blas, stream));
 
+  IMK_TRY (IMK_CUBLAS (error, cublasSetStream (o.blas, stream)));
   /* cublasSetStream resets the workspace. */
-  if (status == IMK_OK)
-    status =
-        IMK_CUBLAS (error, cublasSetWorkspace (o.blas, o.workspace, WORKSPACE));
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (
+      IMK_CUBLAS (error, cublasSetWorkspace (o.blas, o.workspace, WORKSPACE)));
   return IMK_CUBLAS (error,
       cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, row,
           &alpha, o.matrices, CUDA_R_16F, row, (long long) row * m, o.spectra,
@@ -189,9 +186,9 @@ operator_run (
   const auto kernel =
       instance ([] (auto type) { return split_spectra<SampleOf<type>>; },
           sample_type (a));
-  ImkStatus status = IMK_CUDA_LAUNCH (error, rows, kernel, a, o);
 
-  return status == IMK_OK ? multiply (o, a, a.n_jobs, stream, error) : status;
+  IMK_TRY (IMK_CUDA_LAUNCH (error, rows, kernel, a, o));
+  return multiply (o, a, a.n_jobs, stream, error);
 }
 
 static void
@@ -216,8 +213,7 @@ operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
   ImkStatus status;
 
   if (!halves)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for operators of %u depths.", plan->n_depths);
+    return IMK_NO_MEMORY (error, "for operators of %u depths.", plan->n_depths);
   for (size_t i = 0; i < n_rows * width; i++)
     largest = fmaxf (largest, fabsf (plan->operators[i]));
   scale = largest > 0 ? ldexpf (1, EXPONENT - ilogbf (largest)) : 1;
@@ -246,26 +242,19 @@ static ImkStatus
 warm_up (const Operator &o, const Arguments &a, ImkError *error)
 {
   uint32_t max_jobs = a.config.max_jobs;
-  ImkStatus status = IMK_OK;
 
-  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4)
-    status = multiply (o, a, n, nullptr, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
-  return status;
+  for (uint32_t n = 1; n <= max_jobs; n += n < 24 ? 1 : 4)
+    IMK_TRY (multiply (o, a, n, nullptr, error));
+  return IMK_CUDA (error, cudaStreamSynchronize (nullptr));
 }
 
 static ImkStatus
 operator_open (Operator *o, const Arguments &a, const ImkOctbscanPlan *plan,
     ImkError *error)
 {
-  ImkStatus status = IMK_CUBLAS (error, cublasCreate (&o->blas));
-
-  if (status == IMK_OK)
-    status = operator_upload (o, plan, error);
-  if (status == IMK_OK)
-    status = warm_up (*o, a, error);
-  return status;
+  IMK_TRY (IMK_CUBLAS (error, cublasCreate (&o->blas)));
+  IMK_TRY (operator_upload (o, plan, error));
+  return warm_up (*o, a, error);
 }
 
 static void

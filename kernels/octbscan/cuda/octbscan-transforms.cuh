@@ -14,6 +14,7 @@
  * all steps, so that what one step writes the next finds in the cache. */
 #pragma once
 
+#include <memory>
 #include <new>
 
 #include "core/cuda/cuda-fft.h"
@@ -245,10 +246,9 @@ plan_transform (Transforms *t, int set, int which, uint32_t n, size_t n_lines,
   cufftHandle *plan = &t->plans[set][which];
   int size = (int) n;
   size_t work = 0;
-  ImkStatus status = IMK_CUFFT (error, cufftCreate (plan));
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUFFT (error, cufftCreate (plan)));
   t->planned[set][which] = true;
   status = IMK_CUFFT (error, cufftSetAutoAllocation (*plan, 0));
   if (status == IMK_OK)
@@ -264,22 +264,20 @@ static ImkStatus
 plan_all (Transforms *t, const Arguments &a, ImkError *error)
 {
   const Lines &l = t->lines;
-  ImkStatus status = IMK_OK;
 
-  for (int set = 0; set < 2 && status == IMK_OK; set++) {
+  for (int set = 0; set < 2; set++) {
     size_t cameras = (size_t) (set ? t->chunk : 1) * a.config.n_cameras;
 
     if (l.upsamples)
-      status = plan_transform (
-          t, set, NARROW, a.config.width, cameras * l.camera_lines, error);
-    if (l.upsamples && status == IMK_OK)
-      status = plan_transform (
-          t, set, WIDE, l.n_samples, cameras * l.camera_lines, error);
-    if (status == IMK_OK)
-      status = plan_transform (
-          t, set, LAST, l.n_points, cameras * a.z.camera_rows, error);
+      IMK_TRY (plan_transform (
+          t, set, NARROW, a.config.width, cameras * l.camera_lines, error));
+    if (l.upsamples)
+      IMK_TRY (plan_transform (
+          t, set, WIDE, l.n_samples, cameras * l.camera_lines, error));
+    IMK_TRY (plan_transform (
+        t, set, LAST, l.n_points, cameras * a.z.camera_rows, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -287,10 +285,8 @@ transform (const Transforms *t, int set, int which, float2 *from, float2 *to,
     int direction, cudaStream_t stream, ImkError *error)
 {
   cufftHandle plan = t->plans[set][which];
-  ImkStatus status = IMK_CUFFT (error, cufftSetStream (plan, stream));
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (IMK_CUFFT (error, cufftSetStream (plan, stream)));
   return IMK_CUFFT (error, cufftExecC2C (plan, (cufftComplex *) from,
                                (cufftComplex *) to, direction));
 }
@@ -343,44 +339,35 @@ run_chunk (const Transforms *t, int set, uint32_t first, const Arguments &a,
       line_grid (a.config.width / 2 + 1, LINE_THREADS, n_lines, stream);
   cudaLaunchConfig_t depths =
       line_grid (a.n_depths, LINE_THREADS, n_rows, stream);
-  ImkStatus status;
 
   l.first_job = first;
-  status = launch_load (a, l, n_lines, stream, error);
+  IMK_TRY (launch_load (a, l, n_lines, stream, error));
   if (l.upsamples) {
-    if (status == IMK_OK)
-      status = transform (
-          t, set, NARROW, l.spectra, l.bins, CUFFT_FORWARD, stream, error);
-    if (status == IMK_OK)
-      status = IMK_CUDA_LAUNCH (error, bins, widen_lines, a, l);
-    if (status == IMK_OK)
-      status = transform (
-          t, set, WIDE, l.wide, l.samples, CUFFT_INVERSE, stream, error);
+    IMK_TRY (transform (
+        t, set, NARROW, l.spectra, l.bins, CUFFT_FORWARD, stream, error));
+    IMK_TRY (IMK_CUDA_LAUNCH (error, bins, widen_lines, a, l));
+    IMK_TRY (transform (
+        t, set, WIDE, l.wide, l.samples, CUFFT_INVERSE, stream, error));
   }
-  if (status == IMK_OK)
-    status = launch_band (a, l, n_cameras, stream, error);
-  if (status == IMK_OK)
-    status = transform (
-        t, set, LAST, l.points, l.depths, CUFFT_FORWARD, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, depths, take_depths, a, l);
-  return status;
+  IMK_TRY (launch_band (a, l, n_cameras, stream, error));
+  IMK_TRY (transform (
+      t, set, LAST, l.points, l.depths, CUFFT_FORWARD, stream, error));
+  return IMK_CUDA_LAUNCH (error, depths, take_depths, a, l);
 }
 
 static ImkStatus
 transforms_run (const Transforms &t, const Arguments &a, cudaStream_t stream,
     ImkError *error)
 {
-  ImkStatus status = IMK_OK;
   uint32_t first = 0;
 
-  while (first < a.n_jobs && status == IMK_OK) {
+  while (first < a.n_jobs) {
     int set = t.chunk > 1 && a.n_jobs - first >= t.chunk;
 
-    status = run_chunk (&t, set, first, a, stream, error);
+    IMK_TRY (run_chunk (&t, set, first, a, stream, error));
     first += set ? t.chunk : 1;
   }
-  return status;
+  return IMK_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -472,8 +459,7 @@ transforms_tune (Transforms *t, const ImkOctbscanChain *c, ImkError *error)
     t->tuned = new (std::nothrow) float2[t->n_weights];
   to = t->tuned;
   if (!to)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the weights of another dispersion.");
+    return IMK_NO_MEMORY (error, "for the weights of another dispersion.");
   for (uint32_t i = 0; i < c->n_cameras; i++) {
     lay_out_weights (c, &c->bands[i], to);
     to += (size_t) c->n_rows * c->bands[i].n_taps;
@@ -486,15 +472,11 @@ transforms_tune (Transforms *t, const ImkOctbscanChain *c, ImkError *error)
 static ImkStatus
 transforms_take_tuned (Transforms *t, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status;
-
   if (!t->tuned)
     return IMK_OK;
-  status = IMK_CUDA (error,
+  IMK_TRY (IMK_CUDA (error,
       cudaMemcpyAsync (t->weights, t->tuned, t->n_weights * sizeof (float2),
-          cudaMemcpyHostToDevice, stream));
-  if (status != IMK_OK) /* the next B-scan tries again */
-    return status;
+          cudaMemcpyHostToDevice, stream)));
   delete[] t->tuned;
   t->tuned = nullptr;
   return IMK_OK;
@@ -510,27 +492,24 @@ upload_band (const Transforms *t, uint32_t camera, size_t weights_before,
   size_t n = (size_t) c->n_rows * b->n_taps;
   float2 *weights = t->weights + weights_before * c->n_rows;
   uint32_t *first = t->first + (size_t) camera * c->n_rows;
-  float2 *host = new (std::nothrow) float2[n > c->width ? n : c->width];
-  ImkStatus status;
+  std::unique_ptr<float2[]> host (
+      new (std::nothrow) float2[n > c->width ? n : c->width]);
 
   if (!host)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the weights of camera %u.", camera);
-  lay_out_weights (c, b, host);
-  status = upload (weights, host, n, error);
-  if (status == IMK_OK)
-    status = upload (first, (const uint32_t *) b->first, c->n_rows, error);
+    return IMK_NO_MEMORY (error, "for the weights of camera %u.", camera);
+  lay_out_weights (c, b, host.get ());
+  IMK_TRY (upload (weights, host.get (), n, error));
+  IMK_TRY (upload (first, (const uint32_t *) b->first, c->n_rows, error));
   *device = {b->n_taps, first, weights, nullptr};
-  if (b->turn_re && status == IMK_OK) {
+  if (b->turn_re) {
     float2 *turn = t->turns + (size_t) camera * c->width;
 
     for (uint32_t i = 0; i < c->width; i++)
       host[i] = make_float2 (b->turn_re[i], b->turn_im[i]);
-    status = upload (turn, host, c->width, error);
+    IMK_TRY (upload (turn, host.get (), c->width, error));
     device->turn = turn;
   }
-  delete[] host;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -539,20 +518,16 @@ transforms_upload (Transforms *t, const Arguments &a, ImkError *error)
   const ImkOctbscanChain *c = t->chain;
   Band bands[IMK_OCTBSCAN_MAX_CAMERAS];
   size_t weights = 0;
-  ImkStatus status = upload (t->lines.taper, c->taper, a.config.width, error);
 
-  if (status == IMK_OK)
-    status = upload (t->lines.widen, c->widen, a.config.width / 2 + 1, error);
-  if (status == IMK_OK)
-    status = upload (t->lines.finish, c->finish, a.n_depths, error);
-  for (uint32_t i = 0; i < c->n_cameras && status == IMK_OK; i++) {
-    status = upload_band (t, i, weights, &bands[i], error);
+  IMK_TRY (upload (t->lines.taper, c->taper, a.config.width, error));
+  IMK_TRY (upload (t->lines.widen, c->widen, a.config.width / 2 + 1, error));
+  IMK_TRY (upload (t->lines.finish, c->finish, a.n_depths, error));
+  for (uint32_t i = 0; i < c->n_cameras; i++) {
+    IMK_TRY (upload_band (t, i, weights, &bands[i], error));
     weights += c->bands[i].n_taps;
   }
-  if (status == IMK_OK)
-    status = upload (t->lines.bands, bands, c->n_cameras, error);
   t->chain = nullptr;
-  return status;
+  return upload (t->lines.bands, bands, c->n_cameras, error);
 }
 
 /* 1 for each row, as what comes out is Z itself. */
@@ -573,24 +548,20 @@ transforms_open (Transforms *t, const Arguments &a, ImkError *error)
   cudaLaunchConfig_t ones =
       grid (dim3 ((unsigned) ((n + LINE_THREADS - 1) / LINE_THREADS)),
           dim3 (LINE_THREADS), nullptr);
-  ImkStatus status = transforms_upload (t, a, error);
 
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, ones, fill_ones, a.z.scales, n);
-  if (status == IMK_OK)
-    status = plan_all (t, a, error);
-  if (status == IMK_OK && t->work_size > 0)
-    status = IMK_CUDA (error, cudaMalloc (&t->work, t->work_size));
-  for (int i = 0; i < 2 * N_TRANSFORMS && status == IMK_OK; i++) {
+  IMK_TRY (transforms_upload (t, a, error));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, ones, fill_ones, a.z.scales, n));
+  IMK_TRY (plan_all (t, a, error));
+  if (t->work_size > 0)
+    IMK_TRY (IMK_CUDA (error, cudaMalloc (&t->work, t->work_size)));
+  for (int i = 0; i < 2 * N_TRANSFORMS; i++) {
     int set = i / N_TRANSFORMS, which = i % N_TRANSFORMS;
 
     if (t->planned[set][which] && t->work)
-      status =
-          IMK_CUFFT (error, cufftSetWorkArea (t->plans[set][which], t->work));
+      IMK_TRY (
+          IMK_CUFFT (error, cufftSetWorkArea (t->plans[set][which], t->work)));
   }
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
-  return status;
+  return IMK_CUDA (error, cudaStreamSynchronize (nullptr));
 }
 
 static void

@@ -52,8 +52,7 @@ typedef struct Search {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to look for the dispersion.");
+  return IMK_NO_MEMORY (error, "to look for the dispersion.");
 }
 
 /* ------------------------------------------------------------------------
@@ -656,19 +655,17 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
     ImkOctbscanDispersion *found, ImkError *error)
 {
   ImkOctbscanConfig config;
-  ImkStatus status = imk_octbscan_take_config (given, &config, error);
-  uint32_t n = status == IMK_OK ? config.n_cameras : 0;
   ImkOctbscanRows lines;
   ImkOctbscanCamera plain;
   ImkImage rows = *in, z;
+  ImkStatus status;
+  uint32_t n;
 
-  if (status == IMK_OK)
-    status = imk_limits_check_one ("camera", camera, 0, n - 1, error);
-  if (status == IMK_OK)
-    status = imk_image_check (
-        in, "input", config.type, 1, config.width, config.height, false, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_take_config (given, &config, error));
+  n = config.n_cameras;
+  IMK_TRY (imk_limits_check_one ("camera", camera, 0, n - 1, error));
+  IMK_TRY (imk_image_check (
+      in, "input", config.type, 1, config.width, config.height, false, error));
   /* u is over the camera's own wavenumbers anyway */
   config.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
   lines = imk_octbscan_rows_of (camera, n, first_camera, config.height);

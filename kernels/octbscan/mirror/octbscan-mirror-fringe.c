@@ -35,8 +35,7 @@ typedef struct Look {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to look for the fringe of a mirror.");
+  return IMK_NO_MEMORY (error, "to look for the fringe of a mirror.");
 }
 
 /* ------------------------------------------------------------------------
@@ -525,20 +524,16 @@ imk_octbscan_measure_mirror (const ImkOctbscanConfig *given, const ImkImage *in,
     ImkError *error)
 {
   ImkOctbscanConfig config;
-  ImkStatus status = imk_octbscan_take_config (given, &config, error);
+  ImkStatus status;
   ImkOctbscanFringe found = {.side = 1};
 
-  if (status == IMK_OK)
-    status =
-        imk_limits_check_one ("camera", camera, 0, config.n_cameras - 1, error);
-  if (status == IMK_OK)
-    status = imk_limits_check_one ("The number of samples of the fringe",
-        config.width, 64, IMK_OCTBSCAN_MAX_WIDTH, error);
-  if (status == IMK_OK)
-    status = imk_image_check (
-        in, "input", config.type, 1, config.width, config.height, false, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_take_config (given, &config, error));
+  IMK_TRY (
+      imk_limits_check_one ("camera", camera, 0, config.n_cameras - 1, error));
+  IMK_TRY (imk_limits_check_one ("The number of samples of the fringe",
+      config.width, 64, IMK_OCTBSCAN_MAX_WIDTH, error));
+  IMK_TRY (imk_image_check (
+      in, "input", config.type, 1, config.width, config.height, false, error));
   found.width = config.width;
   status = look (&config, in, first_camera, camera, &found, error);
   if (status == IMK_OK)

@@ -39,8 +39,7 @@ typedef struct Solver {
 static ImkStatus
 no_memory (ImkError *error)
 {
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to fit the fringes of a mirror.");
+  return IMK_NO_MEMORY (error, "to fit the fringes of a mirror.");
 }
 
 /* ------------------------------------------------------------------------
@@ -317,12 +316,9 @@ spread_of (const Solver *s, const ImkOctbscanCamera *camera,
   ImkOctbscanConfig c = *s->config;
   double *positions = s->positions, *re = s->work, *im = s->work + s->n;
   double largest = 0, before = 0;
-  ImkStatus status;
 
   c.cameras = camera;
-  status = imk_octbscan_grid_positions (&c, 0, positions, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_grid_positions (&c, 0, positions, error));
   imk_octbscan_grid_weights (&c, 0, re, im);
   p->low = INFINITY;
   p->high = -INFINITY;
@@ -467,17 +463,13 @@ solve (Solver *s, const ImkOctbscanConfig *given,
 {
   const ImkOctbscanCamera *now = &s->config->cameras[0];
   ImkOctbscanCamera next = *now;
-  ImkStatus status =
-      imk_octbscan_grid_positions (s->config, 0, s->positions, error);
 
+  IMK_TRY (imk_octbscan_grid_positions (s->config, 0, s->positions, error));
   for (uint32_t i = 0; i < s->n; i++)
     s->x[i] = 2.0 * i / (s->n - 1) - 1;
-  for (uint32_t j = 0; status == IMK_OK && j < s->n_curves; j++)
+  for (uint32_t j = 0; j < s->n_curves; j++)
     fill_curve (s, &fringes[j], &s->curves[j]);
-  if (status == IMK_OK)
-    status = choose_degree (s, &found->phase_error, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (choose_degree (s, &found->phase_error, error));
   if (!find_dispersion (s, found))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The fringe of camera %u has light in too few samples.", s->camera);
@@ -489,13 +481,13 @@ solve (Solver *s, const ImkOctbscanConfig *given,
     next.values = found->k;
     next.n_values = found->n_k;
   }
-  for (uint32_t j = 0; status == IMK_OK && j < s->n_curves; j++) {
-    status = measure_position (s, given->upsample, now, &next, &fringes[j],
-        &found->positions[j], error);
+  for (uint32_t j = 0; j < s->n_curves; j++) {
+    IMK_TRY (measure_position (s, given->upsample, now, &next, &fringes[j],
+        &found->positions[j], error));
     found->positions[j].phase_error = s->curves[j].error;
   }
   found->n = s->n_curves;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -503,30 +495,26 @@ check_fringes (const ImkOctbscanConfig *c, uint32_t camera,
     const ImkOctbscanFringe *fringes, uint32_t n, ImkOctbscanMirrorFit fit,
     ImkError *error)
 {
-  ImkStatus status =
-      imk_limits_check_one ("camera", camera, 0, c->n_cameras - 1, error);
-
-  if (status == IMK_OK)
-    status = imk_limits_check_one (
-        "The number of mirrors", n, 1, IMK_OCTBSCAN_MAX_MIRRORS, error);
-  for (uint32_t j = 0; status == IMK_OK && j < n; j++)
+  IMK_TRY (imk_limits_check_one ("camera", camera, 0, c->n_cameras - 1, error));
+  IMK_TRY (imk_limits_check_one (
+      "The number of mirrors", n, 1, IMK_OCTBSCAN_MAX_MIRRORS, error));
+  for (uint32_t j = 0; j < n; j++)
     if (fringes[j].width != c->width)
-      status = imk_error_set (error, IMK_ERROR_CONFIG,
+      return imk_error_set (error, IMK_ERROR_CONFIG,
           "A fringe has %u samples, but a spectrum has %u.", fringes[j].width,
           c->width);
-  if (status == IMK_OK &&
-      (c->cameras[camera].n_phase || c->cameras[camera].spectrum_phase))
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+  if (c->cameras[camera].n_phase || c->cameras[camera].spectrum_phase)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "Camera %u has a phase in its calibration, which what a mirror says "
         "would be added to. Remove the key phase.",
         camera);
-  if (status == IMK_OK && fit == IMK_OCTBSCAN_MIRROR_FIT_MAP &&
+  if (fit == IMK_OCTBSCAN_MIRROR_FIT_MAP &&
       c->cameras[camera].map == IMK_OCTBSCAN_MAP_NONE)
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "Camera %u has no wavelengths to keep: set a calibration that has them, "
         "or let the fringes say them.",
         camera);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -537,13 +525,11 @@ imk_octbscan_solve_mirrors (const ImkOctbscanConfig *given, uint32_t camera,
   ImkOctbscanConfig config, alone;
   Solver s = {.config = &alone, .fit = fit, .camera = camera, .n_curves = n};
   ImkOctbscanMirrors result = {0};
-  ImkStatus status = imk_octbscan_take_config (given, &config, error);
+  ImkStatus status;
   double *at;
 
-  if (status == IMK_OK)
-    status = check_fringes (&config, camera, fringes, n, fit, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_octbscan_take_config (given, &config, error));
+  IMK_TRY (check_fringes (&config, camera, fringes, n, fit, error));
   alone = config;
   alone.cameras += camera;
   alone.n_cameras = 1;

@@ -42,14 +42,6 @@ imk_octbscan_sweep_config_init_sized (
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-static const ImkOctbscanSweepConfig *
-read_config (const ImkOctbscanSweepConfig *config, ImkOctbscanSweepConfig *own,
-    ImkError *error)
-{
-  imk_octbscan_sweep_config_init (own);
-  return imk_config_read (config, own, "imk_octbscan_sweep_config_init", error);
-}
-
 static ImkStatus
 check_window (const ImkOctbscanSweepConfig *c, ImkError *error)
 {
@@ -79,10 +71,8 @@ check_config (const ImkOctbscanSweepConfig *c, ImkError *error)
       {"sweeps", c->sweeps, 0, IMK_OCTBSCAN_SWEEPS_ALTERNATING_BACK},
       {NULL},
   };
-  ImkStatus status = imk_limits_check (limits, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_limits_check (limits, error));
   if (c->type > IMK_TYPE_F32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Samples of type %s cannot be corrected; convert them to i16 or f32.",
@@ -94,7 +84,8 @@ ImkStatus
 imk_octbscan_sweep_check (const ImkOctbscanSweepConfig *given, ImkError *error)
 {
   ImkOctbscanSweepConfig own;
-  const ImkOctbscanSweepConfig *config = read_config (given, &own, error);
+  const ImkOctbscanSweepConfig *config =
+      IMK_CONFIG_READ (octbscan_sweep, given, &own, error);
 
   return config ? check_config (config, error) : IMK_ERROR_CONFIG;
 }
@@ -276,13 +267,12 @@ imk_octbscan_sweep_new (const ImkOctbscanSweepConfig *given,
     ImkOctbscanSweep **self, ImkError *error)
 {
   ImkOctbscanSweepConfig own;
-  const ImkOctbscanSweepConfig *c = read_config (given, &own, error);
-  ImkStatus status = c ? check_config (c, error) : IMK_ERROR_CONFIG;
+  const ImkOctbscanSweepConfig *c =
+      IMK_CONFIG_READ (octbscan_sweep, given, &own, error);
   ImkOctbscanSweep *made;
   size_t n_record;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (c ? check_config (c, error) : IMK_ERROR_CONFIG);
   n_record = (size_t) c->jitter_samples + 2 * ((size_t) c->jitter_reach + 1);
   made = calloc (1, sizeof (*made));
   if (made) {
@@ -297,8 +287,7 @@ imk_octbscan_sweep_new (const ImkOctbscanSweepConfig *given,
   if (!made || !made->record || !made->mean || !made->squares || !made->n ||
       !made->shifts) {
     imk_octbscan_sweep_free (made);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to correct the records of a B-scan.");
+    return IMK_NO_MEMORY (error, "to correct the records of a B-scan.");
   }
   *self = made;
   return IMK_OK;
@@ -312,11 +301,9 @@ imk_octbscan_sweep_process (ImkOctbscanSweep *self, ImkImage *records,
   size_t size = imk_type_size (c->type);
   uint32_t back = c->sweeps == IMK_OCTBSCAN_SWEEPS_ALTERNATING ? 1 : 0;
   uint32_t n = 0;
-  ImkStatus status = imk_image_check (
-      records, "records", c->type, 1, c->width, c->height, false, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      records, "records", c->type, 1, c->width, c->height, false, error));
   for (uint32_t r = 0;
        c->sweeps != IMK_OCTBSCAN_SWEEPS_FORWARD && r < c->height; r++)
     if ((line + r) / c->n_cameras % 2 == back)

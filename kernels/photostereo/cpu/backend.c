@@ -357,8 +357,7 @@ cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
   ImkStatus status;
 
   if (!cpu)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   if (stride / ALIGNMENT % 2 == 0)
     stride += ALIGNMENT;
   size = stride * plan->n_planes * plan->n_lights * plan->height;
@@ -372,8 +371,7 @@ cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
   if (status == IMK_OK)
     status = check_memory (cpu, size, error);
   if (status == IMK_OK && !allocate_all (cpu, plan, size))
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u pictures of %ux%u, %zu MiB.",
+    status = IMK_NO_MEMORY (error, "for %u pictures of %ux%u, %zu MiB.",
         plan->n_lights * plan->bands, plan->width, plan->height, size >> 20);
   if (status == IMK_OK)
     status =

@@ -147,14 +147,11 @@ choose_rows (Cuda *cuda, ImkError *error)
   const ImkPhotostereoPlan *p = &a->plan;
   size_t limit = p->memory_limit, free_size = 0, all_size;
   uint32_t all_rows = end_solved (p) - first_solved (p), rows;
-  ImkStatus status = IMK_OK;
 
   if (!limit) { /* leave memory for the output pictures */
-    status = IMK_CUDA (error, cudaMemGetInfo (&free_size, &all_size));
+    IMK_TRY (IMK_CUDA (error, cudaMemGetInfo (&free_size, &all_size)));
     limit = free_size / 10 * 9;
   }
-  if (status != IMK_OK)
-    return status;
   rows = rows_that_fit (cuda, limit);
   if (rows == 0)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -293,23 +290,15 @@ upload_tables (Cuda *cuda, ImkError *error)
                  (p->white ? align (frame) : 0) +
                  (p->mask ? align (pixels_of (p)) : 0);
   uint8_t *at;
-  ImkStatus status =
-      IMK_CUDA (error, cudaMalloc ((void **) &cuda->tables, total));
 
+  IMK_TRY (IMK_CUDA (error, cudaMalloc ((void **) &cuda->tables, total)));
   at = cuda->tables;
-  if (status == IMK_OK)
-    status = upload (&at, &p->lamps, lamps, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->table, table, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->dark, frame, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->white, frame, error);
-  if (status == IMK_OK)
-    status = upload (&at, &p->mask, pixels_of (p), error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (cudaStreamPerThread));
-  return status;
+  IMK_TRY (upload (&at, &p->lamps, lamps, error));
+  IMK_TRY (upload (&at, &p->table, table, error));
+  IMK_TRY (upload (&at, &p->dark, frame, error));
+  IMK_TRY (upload (&at, &p->white, frame, error));
+  IMK_TRY (upload (&at, &p->mask, pixels_of (p), error));
+  return IMK_CUDA (error, cudaStreamSynchronize (cudaStreamPerThread));
 }
 
 /* ------------------------------------------------------------------------
@@ -339,21 +328,18 @@ allocate (Cuda *cuda, ImkError *error)
           a->tile_size * scratch_size (a) + sizeof (uint32_t)},
       {(void **) &a->rows, rows},
   };
-  ImkStatus status = IMK_OK;
 
   for (const auto &block : blocks)
-    if (status == IMK_OK && block.size)
-      status = IMK_CUDA (error, cudaMalloc (block.to, block.size));
-  if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows));
+    if (block.size)
+      IMK_TRY (IMK_CUDA (error, cudaMalloc (block.to, block.size)));
+  IMK_TRY (IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows)));
   a->seen = (Seen *) (a->rows + p->height);
   a->albedo = p->mosaic ? cuda->floats - before : NULL;
   a->ambient = p->mosaic ? cuda->floats + pixels - before : NULL;
   a->normals = p->track_change
                    ? cuda->floats + (p->mosaic ? 2 * pixels : 0) - 3 * before
                    : NULL;
-  return status;
+  return IMK_OK;
 }
 
 /* Scratch is one block. */
@@ -374,17 +360,15 @@ divide_scratch (Cuda *cuda)
 static ImkStatus
 make_events (Cuda *cuda, ImkError *error)
 {
-  ImkStatus status = IMK_CUDA (
-      error, cudaStreamCreateWithFlags (&cuda->work, cudaStreamNonBlocking));
-
+  IMK_TRY (IMK_CUDA (
+      error, cudaStreamCreateWithFlags (&cuda->work, cudaStreamNonBlocking)));
   for (cudaEvent_t *event : {&cuda->ready, &cuda->filled, &cuda->left})
-    if (status == IMK_OK)
-      status = IMK_CUDA (
-          error, cudaEventCreateWithFlags (event, cudaEventDisableTiming));
-  for (uint32_t i = 0; i < cuda->n_slots && status == IMK_OK; i++)
-    status = IMK_CUDA (error,
-        cudaEventCreateWithFlags (&cuda->put_done[i], cudaEventDisableTiming));
-  return status;
+    IMK_TRY (IMK_CUDA (
+        error, cudaEventCreateWithFlags (event, cudaEventDisableTiming)));
+  for (uint32_t i = 0; i < cuda->n_slots; i++)
+    IMK_TRY (IMK_CUDA (error,
+        cudaEventCreateWithFlags (&cuda->put_done[i], cudaEventDisableTiming)));
+  return IMK_OK;
 }
 
 static bool
@@ -412,27 +396,20 @@ static ImkStatus
 fill (Cuda *cuda, const ImkPhotostereoPlan *plan,
     const ImkPhotostereoParams *params, ImkError *error)
 {
-  ImkStatus status = choose_rows (cuda, error);
-
-  if (status == IMK_OK)
-    status = allocate (cuda, error);
-  if (status == IMK_OK)
-    status = make_events (cuda, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (choose_rows (cuda, error));
+  IMK_TRY (allocate (cuda, error));
+  IMK_TRY (make_events (cuda, error));
   divide_scratch (cuda);
   fill_lit (cuda, plan->lamps);
   take_params (&cuda->arguments, params);
-  status = IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
+  IMK_TRY (IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
                                 n_lit_of (&cuda->arguments) * sizeof (Lit),
-                                cudaMemcpyHostToDevice, cudaStreamPerThread));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
-                                  sizeof (Seen), cudaStreamPerThread));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.zero, 0,
-                                  sizeof (uint32_t), cudaStreamPerThread));
-  return status == IMK_OK ? upload_tables (cuda, error) : status;
+                                cudaMemcpyHostToDevice, cudaStreamPerThread)));
+  IMK_TRY (IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
+                                sizeof (Seen), cudaStreamPerThread)));
+  IMK_TRY (IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.zero, 0,
+                                sizeof (uint32_t), cudaStreamPerThread)));
+  return upload_tables (cuda, error);
 }
 
 ImkStatus
@@ -444,8 +421,7 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
   ImkStatus status;
 
   if (!cuda)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   a->plan = *plan;
   a->n_packets = imk_div_up (plan->n_lights, packet_lights (plan->type));
   a->n_words = a->n_packets;
@@ -454,8 +430,7 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
   if (allocate_host (cuda))
     status = fill (cuda, plan, params, error);
   else
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u lights.", plan->n_lights);
+    status = IMK_NO_MEMORY (error, "for %u lights.", plan->n_lights);
   if (status == IMK_OK)
     *state = cuda;
   else

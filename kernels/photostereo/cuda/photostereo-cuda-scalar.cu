@@ -340,12 +340,10 @@ imk_photostereo_cuda_solve_fast (
 {
   Kernels kernels = choose_kernels (a);
   cudaLaunchConfig_t launch = launch_of (a->plan.width, a->tile_rows, stream);
-  ImkStatus status = imk_photostereo_cuda_is_matrix (a)
-                         ? imk_photostereo_cuda_solve_matrix (a, stream, error)
-                         : launch_segments (a, kernels.solve,
-                               lit_size (&a->plan), stream, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_photostereo_cuda_is_matrix (a)
+               ? imk_photostereo_cuda_solve_matrix (a, stream, error)
+               : launch_segments (
+                     a, kernels.solve, lit_size (&a->plan), stream, error));
   return IMK_CUDA_LAUNCH (error, launch, kernels.results, *a);
 }

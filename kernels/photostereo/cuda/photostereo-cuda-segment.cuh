@@ -197,16 +197,14 @@ launch_segments (const Arguments *a, Kernel kernel, size_t size,
     cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t launch = launch_of (THREADS, a->tile_rows, stream);
-  ImkStatus status = IMK_OK;
 
   launch.gridDim.x = imk_div_up (a->plan.width, SEGMENT);
   launch.dynamicSmemBytes = sizeof (Segment) + size;
   /* the same of all objects: another one's threads may be between these calls
    */
   if (launch.dynamicSmemBytes > SHARED)
-    status = IMK_CUDA (
+    IMK_TRY (IMK_CUDA (
         error, cudaFuncSetAttribute ((const void *) kernel,
-                   cudaFuncAttributeMaxDynamicSharedMemorySize, MAX_SHARED));
-  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, launch, kernel, *a)
-                          : status;
+                   cudaFuncAttributeMaxDynamicSharedMemorySize, MAX_SHARED)));
+  return IMK_CUDA_LAUNCH (error, launch, kernel, *a);
 }

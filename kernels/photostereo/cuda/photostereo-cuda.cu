@@ -135,11 +135,8 @@ static ImkStatus
 follow (cudaStream_t stream, cudaEvent_t event, cudaStream_t before,
     ImkError *error)
 {
-  ImkStatus status = IMK_CUDA (error, cudaEventRecord (event, before));
-
-  return status == IMK_OK
-             ? IMK_CUDA (error, cudaStreamWaitEvent (stream, event, 0))
-             : status;
+  IMK_TRY (IMK_CUDA (error, cudaEventRecord (event, before)));
+  return IMK_CUDA (error, cudaStreamWaitEvent (stream, event, 0));
 }
 
 static ImkStatus
@@ -173,14 +170,12 @@ put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
     }
   cuda->stored[packet] |= put.fresh;
   cuda->waiting[packet] = 0;
-  if (status == IMK_OK)
-    status =
-        imk_photostereo_cuda_put (&cuda->arguments, &put, cuda->work, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaEventRecord (
-                   cuda->put_done[cuda->n_puts % cuda->n_slots], cuda->work));
-  return status;
+  IMK_TRY (status);
+  IMK_TRY (
+      imk_photostereo_cuda_put (&cuda->arguments, &put, cuda->work, error));
+  return IMK_CUDA (
+      error, cudaEventRecord (
+                 cuda->put_done[cuda->n_puts % cuda->n_slots], cuda->work));
 }
 
 /* The sums follow the packets that are complete from the first on: whatever
@@ -190,7 +185,6 @@ follow_sums (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
   uint32_t end = a->n_summed;
-  ImkStatus status = IMK_OK;
 
   if (!imk_photostereo_cuda_is_fast (&a->plan, &a->params) ||
       imk_photostereo_cuda_is_matrix (a))
@@ -201,11 +195,10 @@ follow_sums (Cuda *cuda, cudaStream_t stream, ImkError *error)
     end++;
   if (end > a->n_summed) {
     a->lit = cuda->lit; /* with all lights */
-    status = imk_photostereo_cuda_sum (a, a->n_summed, end, stream, error);
+    IMK_TRY (imk_photostereo_cuda_sum (a, a->n_summed, end, stream, error));
   }
-  if (status == IMK_OK)
-    a->n_summed = end;
-  return status;
+  a->n_summed = end;
+  return IMK_OK;
 }
 
 /* The packet that is complete, when it has come. */
@@ -213,61 +206,52 @@ static ImkStatus
 put_complete (Cuda *cuda, ImkError *error)
 {
   uint32_t packet = cuda->complete;
-  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (cuda->filled));
 
   cuda->complete = NO_PACKET;
-  if (status == IMK_OK)
-    status = put_packet (cuda, packet, error);
-  return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
+  IMK_TRY (IMK_CUDA (error, cudaEventSynchronize (cuda->filled)));
+  IMK_TRY (put_packet (cuda, packet, error));
+  return follow_sums (cuda, cuda->work, error);
 }
 
 /* Its pictures are under way. */
 static ImkStatus
 complete_packet (Cuda *cuda, uint32_t packet, ImkError *error)
 {
-  ImkStatus status =
-      cuda->complete == NO_PACKET ? IMK_OK : put_complete (cuda, error);
-
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (cuda->filled, cuda->stream));
-  if (status == IMK_OK)
-    cuda->complete = packet;
+  if (cuda->complete != NO_PACKET)
+    IMK_TRY (put_complete (cuda, error));
+  IMK_TRY (IMK_CUDA (error, cudaEventRecord (cuda->filled, cuda->stream)));
+  cuda->complete = packet;
   cuda->n_since_complete = 0;
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
 put_all (Cuda *cuda, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
   bool waits = false;
 
   cuda->complete = NO_PACKET;
-  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments) && status == IMK_OK;
-       i++) {
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments); i++) {
     if (!cuda->waiting[i])
       continue;
-    status =
-        waits ? IMK_OK : follow (cuda->work, cuda->filled, cuda->stream, error);
+    if (!waits)
+      IMK_TRY (follow (cuda->work, cuda->filled, cuda->stream, error));
     waits = true;
-    if (status == IMK_OK)
-      status = put_packet (cuda, i, error);
+    IMK_TRY (put_packet (cuda, i, error));
   }
-  return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
+  return follow_sums (cuda, cuda->work, error);
 }
 
 /* Pictures may come on another stream than before. */
 static ImkStatus
 follow_stream (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status;
-
   if (stream == cuda->stream)
     return IMK_OK;
-  status = follow (stream, cuda->left, cuda->stream, error);
+  IMK_TRY (follow (stream, cuda->left, cuda->stream, error));
   cuda->stream = stream;
   cuda->n_waited = 0;
-  return status;
+  return IMK_OK;
 }
 
 /* Returns: in *slot, one that is free; if all wait for the rest of their
@@ -276,17 +260,13 @@ static ImkStatus
 take_slot (Cuda *cuda, uint32_t *slot, ImkError *error)
 {
   for (int again = 0; again < 2; again++) {
-    ImkStatus status;
-
     for (uint32_t i = 0; i < cuda->n_slots; i++) {
       *slot = cuda->next_slot;
       cuda->next_slot = (cuda->next_slot + 1) % cuda->n_slots;
       if (cuda->slot_light[*slot] == NO_LIGHT)
         return IMK_OK;
     }
-    status = put_all (cuda, error);
-    if (status != IMK_OK)
-      return status;
+    IMK_TRY (put_all (cuda, error));
   }
   return IMK_OK;
 }
@@ -299,26 +279,21 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
   uint32_t light = virtual_light (&cuda->arguments, real_light, band);
   uint32_t n = packet_lights (cuda->arguments.plan.type), packet = light / n;
   uint32_t slot = 0;
-  ImkStatus status;
 
-  status = follow_stream (cuda, (cudaStream_t) stream, error);
+  IMK_TRY (follow_stream (cuda, (cudaStream_t) stream, error));
   if (cuda->in_strips) {
     cuda->frames[light] = *frame;
-    return status;
+    return IMK_OK;
   }
-  if (status == IMK_OK)
-    status = take_slot (cuda, &slot, error);
+  IMK_TRY (take_slot (cuda, &slot, error));
   /* Puts complete in order, so the event of a later put is also valid. */
-  if (status == IMK_OK && cuda->slot_put[slot] > cuda->n_waited) {
+  if (cuda->slot_put[slot] > cuda->n_waited) {
     cuda->n_waited = cuda->slot_put[slot];
-    status = IMK_CUDA (
+    IMK_TRY (IMK_CUDA (
         error, cudaStreamWaitEvent (cuda->stream,
-                   cuda->put_done[cuda->n_waited % cuda->n_slots], 0));
+                   cuda->put_done[cuda->n_waited % cuda->n_slots], 0)));
   }
-  if (status == IMK_OK)
-    status = copy_rows (cuda, frame, slot, cuda->stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (copy_rows (cuda, frame, slot, cuda->stream, error));
   cuda->slot_light[slot] = light;
   cuda->waiting[packet] |= 1u << light % n;
   if ((cuda->stored[packet] | cuda->waiting[packet]) ==
@@ -359,24 +334,21 @@ upload_lights (Cuda *cuda, const uint32_t *lights, uint32_t n,
 {
   Arguments *a = &cuda->arguments;
   uint32_t n_lit = n_lit_of (a);
-  ImkStatus status = IMK_OK;
 
   /* Pageable memory has been read when these calls return. */
   if (n)
-    status = IMK_CUDA (
+    IMK_TRY (IMK_CUDA (
         error, cudaMemcpyAsync (cuda->lights, lights, n * sizeof (*lights),
-                   cudaMemcpyHostToDevice, stream));
+                   cudaMemcpyHostToDevice, stream)));
   for (uint32_t i = 0; i < n_lit; i++)
     cuda->host_set[i] = absent_lit (&cuda->host_lit[i]);
   for (uint32_t i = 0; i < n; i++)
     cuda->host_set[lights[i]] = cuda->host_lit[lights[i]];
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMemcpyAsync (cuda->lit + n_lit, cuda->host_set,
-                   n_lit * sizeof (Lit), cudaMemcpyHostToDevice, stream));
   a->lights = cuda->lights;
   a->n_lights = n;
-  return status;
+  return IMK_CUDA (
+      error, cudaMemcpyAsync (cuda->lit + n_lit, cuda->host_set,
+                 n_lit * sizeof (Lit), cudaMemcpyHostToDevice, stream));
 }
 
 /* All rows of the store, tile by tile. */
@@ -387,28 +359,24 @@ solve_tiles (Cuda *cuda, cudaStream_t stream, ImkError *error)
   bool fast = imk_photostereo_cuda_is_fast (&a.plan, &a.params);
   uint32_t end = a.first_row + a.n_rows;
   uint32_t rows = (uint32_t) (a.tile_size / a.plan.width);
-  ImkStatus status = IMK_OK;
 
   a.lit = cuda->lit + n_lit_of (&a);
-  for (a.tile_row = a.first_row; a.tile_row < end && status == IMK_OK;
-       a.tile_row += rows) {
+  for (a.tile_row = a.first_row; a.tile_row < end; a.tile_row += rows) {
     a.tile_rows = end - a.tile_row < rows ? end - a.tile_row : rows;
-    status = fast ? imk_photostereo_cuda_solve_fast (&a, stream, error)
-                  : imk_photostereo_cuda_solve_general (&a, stream, error);
+    IMK_TRY (fast ? imk_photostereo_cuda_solve_fast (&a, stream, error)
+                  : imk_photostereo_cuda_solve_general (&a, stream, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
 solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = put_all (cuda, error);
-
-  if (status == IMK_OK && cuda->n_puts_of_set == 0) /* without pictures */
-    status = forget_seen (cuda, cuda->work, error);
-  if (status == IMK_OK)
-    status = follow (stream, cuda->ready, cuda->work, error);
-  return status == IMK_OK ? solve_tiles (cuda, stream, error) : status;
+  IMK_TRY (put_all (cuda, error));
+  if (cuda->n_puts_of_set == 0) /* without pictures */
+    IMK_TRY (forget_seen (cuda, cuda->work, error));
+  IMK_TRY (follow (stream, cuda->ready, cuda->work, error));
+  return solve_tiles (cuda, stream, error);
 }
 
 /* One packet of a strip: uploaded into half of the slots, while the other half
@@ -421,31 +389,26 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *bands,
   const Arguments *a = &cuda->arguments;
   uint32_t size = packet_lights (a->plan.type), band = packet / a->n_packets;
   uint32_t first = packet % a->n_packets * size;
-  ImkStatus status = IMK_CUDA (
-      error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0));
   Put put = {};
 
+  IMK_TRY (IMK_CUDA (
+      error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0)));
   put.packet = packet;
   put.from_row = first_needed (&cuda->arguments);
   for (uint32_t i = 0; i < size && first + i < a->plan.n_lights; i++) {
     uint32_t light = first + i, slot = first_slot + i;
 
-    if (status != IMK_OK || !(bands[light] >> band & 1))
+    if (!(bands[light] >> band & 1))
       continue;
     put.fresh |= 1u << i;
     put.from[i] = cuda->slots + slot * cuda->slot_size;
-    status = copy_rows (cuda, &cuda->frames[virtual_light (a, light, band)],
-        slot, cuda->work, error);
+    IMK_TRY (copy_rows (cuda, &cuda->frames[virtual_light (a, light, band)],
+        slot, cuda->work, error));
   }
   cuda->stored[packet] = put.fresh;
-  if (status == IMK_OK)
-    status = follow (stream, cuda->filled, cuda->work, error);
-  if (status == IMK_OK)
-    status = imk_photostereo_cuda_put (&cuda->arguments, &put, stream, error);
-  if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaEventRecord (cuda->put_done[first_slot], stream));
-  return status;
+  IMK_TRY (follow (stream, cuda->filled, cuda->work, error));
+  IMK_TRY (imk_photostereo_cuda_put (&cuda->arguments, &put, stream, error));
+  return IMK_CUDA (error, cudaEventRecord (cuda->put_done[first_slot], stream));
 }
 
 static ImkStatus
@@ -454,19 +417,16 @@ solve_strip (
 {
   Arguments *a = &cuda->arguments;
   uint32_t size = packet_lights (a->plan.type);
-  ImkStatus status = IMK_OK;
 
   a->n_summed = 0;
   memset (cuda->stored, 0, n_packets_of (a) * sizeof (*cuda->stored));
-  for (uint32_t packet = 0; packet < n_packets_of (a) && status == IMK_OK;
-       packet++) {
-    status = load_packet (
-        cuda, packet, bands, cuda->next_slot ? 0 : size, stream, error);
+  for (uint32_t packet = 0; packet < n_packets_of (a); packet++) {
+    IMK_TRY (load_packet (
+        cuda, packet, bands, cuda->next_slot ? 0 : size, stream, error));
     cuda->next_slot = !cuda->next_slot;
-    if (status == IMK_OK)
-      status = follow_sums (cuda, stream, error);
+    IMK_TRY (follow_sums (cuda, stream, error));
   }
-  return status == IMK_OK ? solve_tiles (cuda, stream, error) : status;
+  return solve_tiles (cuda, stream, error);
 }
 
 static ImkStatus
@@ -475,14 +435,13 @@ solve_strips (
 {
   Arguments *a = &cuda->arguments;
   uint32_t end = end_solved (&a->plan), rows = a->n_rows;
+  ImkStatus status = IMK_OK;
+
   /* pictures are there when the caller's stream comes here, or the last of
    * those that they came on */
-  ImkStatus status = follow (cuda->work, cuda->ready, stream, error);
-
-  if (status == IMK_OK)
-    status = follow (cuda->work, cuda->filled, cuda->stream, error);
-  if (status == IMK_OK)
-    status = forget_seen (cuda, stream, error);
+  IMK_TRY (follow (cuda->work, cuda->ready, stream, error));
+  IMK_TRY (follow (cuda->work, cuda->filled, cuda->stream, error));
+  IMK_TRY (forget_seen (cuda, stream, error));
   for (a->first_row = first_solved (&a->plan);
        a->first_row < end && status == IMK_OK; a->first_row += rows) {
     uint32_t left = end - a->first_row;
@@ -500,14 +459,13 @@ fetch_rows (
 {
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
   Seen *seen = (Seen *) (cuda->host_rows + p->n_rows);
-  ImkStatus status = IMK_CUDA (error,
-      cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows + p->first_row,
-          p->n_rows * sizeof (Row), cudaMemcpyDeviceToHost, stream));
 
-  if (status == IMK_OK)
-    status = imk_cuda_read (
-        seen, cuda->arguments.seen, sizeof (Seen), stream, error);
-  for (uint32_t y = 0; y < p->n_rows && status == IMK_OK; y++) {
+  IMK_TRY (IMK_CUDA (error,
+      cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows + p->first_row,
+          p->n_rows * sizeof (Row), cudaMemcpyDeviceToHost, stream)));
+  IMK_TRY (
+      imk_cuda_read (seen, cuda->arguments.seen, sizeof (Seen), stream, error));
+  for (uint32_t y = 0; y < p->n_rows; y++) {
     const Row *from = &cuda->host_rows[y];
 
     rows[y] = ImkPhotostereoRow{};
@@ -520,11 +478,9 @@ fetch_rows (
     rows[y].residual = (double) from->residual / GREY_UNIT;
     rows[y].length = (double) from->length / GREY_UNIT;
   }
-  if (status == IMK_OK) {
-    rows[0].largest = seen->largest;
-    rows[0].n_clipped = seen->n_clipped;
-  }
-  return status;
+  rows[0].largest = seen->largest;
+  rows[0].n_clipped = seen->n_clipped;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -537,33 +493,27 @@ cuda_solve (void *state, const ImkPhotostereoSet *set, bool compare,
   const ImkPhotostereoPlan *p = &a->plan;
   cudaLaunchConfig_t launch =
       launch_of (p->width, p->n_rows, (cudaStream_t) stream);
-  ImkStatus status;
 
   a->compare = compare;
   a->measures = imk_photostereo_measures (p, &a->params, outputs);
   a->out = *outputs;
   /* The previous solution may still run on another stream. */
-  status =
-      IMK_CUDA (error, cudaStreamWaitEvent (launch.stream, cuda->ready, 0));
-  if (status == IMK_OK)
-    status =
-        upload_lights (cuda, set->lights, set->n_lights, launch.stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaMemsetAsync (a->rows, 0, p->height * sizeof (Row), launch.stream));
-  if (status == IMK_OK)
-    status = cuda->in_strips
-                 ? solve_strips (cuda, set->bands, launch.stream, error)
-                 : solve_whole (cuda, launch.stream, error);
-  if (status == IMK_OK && p->mosaic &&
-      (outputs->albedo.data || outputs->ambient.data))
-    status = IMK_CUDA_LAUNCH (error, launch, store_mosaic, *a);
+  IMK_TRY (
+      IMK_CUDA (error, cudaStreamWaitEvent (launch.stream, cuda->ready, 0)));
+  IMK_TRY (
+      upload_lights (cuda, set->lights, set->n_lights, launch.stream, error));
+  IMK_TRY (IMK_CUDA (error,
+      cudaMemsetAsync (a->rows, 0, p->height * sizeof (Row), launch.stream)));
+  IMK_TRY (cuda->in_strips
+               ? solve_strips (cuda, set->bands, launch.stream, error)
+               : solve_whole (cuda, launch.stream, error));
+  if (p->mosaic && (outputs->albedo.data || outputs->ambient.data))
+    IMK_TRY (IMK_CUDA_LAUNCH (error, launch, store_mosaic, *a));
   /* The store must not change before that. */
-  if (status == IMK_OK)
-    status = follow (cuda->work, cuda->ready, launch.stream, error);
-  if (status == IMK_OK && rows)
-    status = fetch_rows (cuda, rows, launch.stream, error);
-  return status;
+  IMK_TRY (follow (cuda->work, cuda->ready, launch.stream, error));
+  if (rows)
+    IMK_TRY (fetch_rows (cuda, rows, launch.stream, error));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -578,7 +528,6 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
       imk_photostereo_probes_before (p->first_row + p->n_rows, step_y) - first;
   size_t size = (size_t) columns * rows * 3 * sizeof (float);
   cudaLaunchConfig_t launch = {};
-  ImkStatus status = IMK_OK;
 
   launch.gridDim = dim3 (imk_div_up (columns, THREADS), rows);
   launch.blockDim = dim3 (THREADS);
@@ -586,13 +535,10 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   if (rows == 0) /* a band of few */
     return IMK_OK;
   if (!cuda->probes)
-    status = IMK_CUDA (error, cudaMalloc ((void **) &cuda->probes, size));
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, launch, take_probes, cuda->arguments,
-        step_x, step_y, first, columns, cuda->probes);
-  if (status == IMK_OK)
-    status = imk_cuda_read (normals, cuda->probes, size, launch.stream, error);
-  return status;
+    IMK_TRY (IMK_CUDA (error, cudaMalloc ((void **) &cuda->probes, size)));
+  IMK_TRY (IMK_CUDA_LAUNCH (error, launch, take_probes, cuda->arguments, step_x,
+      step_y, first, columns, cuda->probes));
+  return imk_cuda_read (normals, cuda->probes, size, launch.stream, error);
 }
 
 /* ------------------------------------------------------------------------

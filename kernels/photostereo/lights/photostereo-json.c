@@ -110,18 +110,13 @@ parse_children (Parser *p, uint32_t depth, ImkJson *parent)
   do {
     const char *key = NULL;
     size_t key_size = 0;
-    ImkStatus status;
 
     if (object) {
-      status = parse_string (p, &key, &key_size);
-      if (status != IMK_OK)
-        return status;
+      IMK_TRY (parse_string (p, &key, &key_size));
       if (!take (p, ':'))
         return fail (p, "a colon is expected after a name");
     }
-    status = parse_value (p, depth + 1, link);
-    if (status != IMK_OK)
-      return status;
+    IMK_TRY (parse_value (p, depth + 1, link));
     (*link)->key = key;
     (*link)->key_size = key_size;
     link = &(*link)->next;
@@ -167,8 +162,7 @@ parse_value (Parser *p, uint32_t depth, ImkJson **json)
     return fail (p, "arrays and objects are nested too deeply");
   *json = calloc (1, sizeof (**json));
   if (!*json)
-    return imk_error_set (
-        p->error, IMK_ERROR_MEMORY, "There is no memory to read %s.", p->name);
+    return IMK_NO_MEMORY (p->error, "to read %s.", p->name);
   skip_space (p);
   (*json)->line = p->line;
   return fill_value (p, depth, *json);

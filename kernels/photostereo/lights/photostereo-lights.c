@@ -162,8 +162,7 @@ append (Reader *r, ImkPhotostereoLights *list, const ImkPhotostereoLight *light)
     more = realloc (
         list->lights, (list->n ? 2 * list->n : 1) * sizeof (*list->lights));
     if (!more)
-      return imk_error_set (r->error, IMK_ERROR_MEMORY,
-          "There is no memory for the lights of %s.", r->name);
+      return IMK_NO_MEMORY (r->error, "for the lights of %s.", r->name);
     list->lights = more;
   }
   list->lights[list->n++] = *light;
@@ -200,11 +199,9 @@ static ImkStatus
 parse_numbers (Reader *r, const Token *tokens, uint32_t n_tokens, uint32_t n,
     double values[MAX_COLUMNS])
 {
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t i = 0; i < n && status == IMK_OK; i++)
-    status = parse_number (r, &tokens[n_tokens - n + i], &values[i], r->error);
-  return status;
+  for (uint32_t i = 0; i < n; i++)
+    IMK_TRY (parse_number (r, &tokens[n_tokens - n + i], &values[i], r->error));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -212,19 +209,16 @@ parse_light (Reader *r, const Token *tokens, uint32_t n_tokens, uint32_t n,
     ImkPhotostereoLights *list)
 {
   double v[MAX_COLUMNS] = {0};
-  ImkStatus status = parse_numbers (r, tokens, n_tokens, n, v);
   ImkPhotostereoLight light;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (parse_numbers (r, tokens, n_tokens, n, v));
   light = (ImkPhotostereoLight){
       .x = v[0], .y = v[1], .z = v[2], .intensity = {1, 1, 1}};
   for (uint32_t i = 0; i < 3 && n > 3; i++)
     light.intensity[i] = n == 4 ? v[3] : v[3 + i];
-  status = check_vector (r, &light);
-  if (status == IMK_OK)
-    status = check_intensity (r, light.intensity, 3);
-  return status != IMK_OK ? status : append (r, list, &light);
+  IMK_TRY (check_vector (r, &light));
+  IMK_TRY (check_intensity (r, light.intensity, 3));
+  return append (r, list, &light);
 }
 
 /* How many tokens at the end of a line are numbers, up to 6; the first is a
@@ -294,9 +288,8 @@ parse_lp (Reader *r, uint32_t count, ImkPhotostereoLights *list)
 {
   Token tokens[MAX_TOKENS];
   uint32_t n, columns = lp_columns (*r);
-  ImkStatus status = IMK_OK;
 
-  while (status == IMK_OK && next_line (r, tokens, &n)) {
+  while (next_line (r, tokens, &n)) {
     if (n < 3) /* three: a list with its count, without names */
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: %u words; a line of an .lp file is a name and x, y, z, "
@@ -306,13 +299,13 @@ parse_lp (Reader *r, uint32_t count, ImkPhotostereoLights *list)
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: one light more than the %u that the first line says.",
           r->name, r->line, count);
-    status = parse_light (r, tokens, n, columns, list);
+    IMK_TRY (parse_light (r, tokens, n, columns, list));
   }
-  if (status == IMK_OK && list->n != count)
-    status = imk_error_set (r->error, IMK_ERROR_FILE,
+  if (list->n != count)
+    return imk_error_set (r->error, IMK_ERROR_FILE,
         "%s ends at line %u with %u lights; the first line says %u.", r->name,
         r->line, list->n, count);
-  return status;
+  return IMK_OK;
 }
 
 /* A name, and x, y, z behind it. */
@@ -331,13 +324,10 @@ parse_text (Reader *r, ImkPhotostereoLights *list)
   Token tokens[MAX_TOKENS];
   uint32_t n = 0, columns = 0;
   double count;
-  ImkStatus status = IMK_OK;
 
-  while (status == IMK_OK && next_line (r, tokens, &n)) {
+  while (next_line (r, tokens, &n)) {
     if (n == 1 && columns == 0) {
-      status = parse_number (r, &tokens[0], &count, r->error);
-      if (status != IMK_OK)
-        return status;
+      IMK_TRY (parse_number (r, &tokens[0], &count, r->error));
       if (!(count >= 1 && count <= IMK_PHOTOSTEREO_MAX_LIGHTS) ||
           count != floor (count))
         return imk_error_set (r->error, IMK_ERROR_FILE,
@@ -361,12 +351,12 @@ parse_text (Reader *r, ImkPhotostereoLights *list)
           "%s, line %u: %u numbers, where the lines above have %u.", r->name,
           r->line, n, columns);
     columns = n;
-    status = parse_light (r, tokens, n, n, list);
+    IMK_TRY (parse_light (r, tokens, n, n, list));
   }
-  if (status == IMK_OK && list->n == 0)
-    status = imk_error_set (
+  if (list->n == 0)
+    return imk_error_set (
         r->error, IMK_ERROR_FILE, "%s has no lights in it.", r->name);
-  return status;
+  return IMK_OK;
 }
 
 static ImkPhotostereoLightKind
@@ -430,36 +420,34 @@ add_dome_lights (Reader *r, const ImkJson *dome, const char *key, uint32_t n,
   static const char *const rgb[] = {"r", "g", "b"};
   const ImkJson *adjust = imk_json_get (dome, "ledAdjust");
   uint32_t n_adjust = 0;
-  ImkStatus status = parse_triples (r, array, key, xyz, n, values);
   const ImkJson *item = array->child;
 
-  for (uint32_t i = 0; i < n && status == IMK_OK; i++, item = item->next) {
+  IMK_TRY (parse_triples (r, array, key, xyz, n, values));
+  for (uint32_t i = 0; i < n; i++, item = item->next) {
     ImkPhotostereoLight light = {.x = values[i][0],
         .y = values[i][1],
         .z = values[i][2],
         .intensity = {1, 1, 1}};
 
     r->line = item->line;
-    status = check_vector (r, &light);
-    if (status == IMK_OK)
-      status = append (r, list, &light);
+    IMK_TRY (check_vector (r, &light));
+    IMK_TRY (append (r, list, &light));
   }
-  if (status != IMK_OK || !adjust || !adjust->child)
-    return status;
-  status = find_array (r, dome, "ledAdjust", &n_adjust, &adjust);
-  if (status == IMK_OK && n_adjust != n)
+  if (!adjust || !adjust->child)
+    return IMK_OK;
+  IMK_TRY (find_array (r, dome, "ledAdjust", &n_adjust, &adjust));
+  if (n_adjust != n)
     return imk_error_set (r->error, IMK_ERROR_FILE,
         "%s, line %u: \"ledAdjust\" has %u entries for %u lights.", r->name,
         adjust->line, n_adjust, n);
-  if (status == IMK_OK)
-    status = parse_triples (r, adjust, "ledAdjust", rgb, n, values);
+  IMK_TRY (parse_triples (r, adjust, "ledAdjust", rgb, n, values));
   item = adjust->child;
-  for (uint32_t i = 0; i < n && status == IMK_OK; i++, item = item->next) {
+  for (uint32_t i = 0; i < n; i++, item = item->next) {
     r->line = item->line;
-    status = check_intensity (r, values[i], 3);
+    IMK_TRY (check_intensity (r, values[i], 3));
     memcpy (list->lights[i].intensity, values[i], sizeof (values[i]));
   }
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -484,17 +472,14 @@ read_dome (Reader *r, const ImkJson *dome, ImkPhotostereoLights *list)
         "%s, line %u: \"lightConfiguration\" is none of directional, "
         "spherical, lights3d.",
         r->name, configuration->line);
-  status = find_array (r, dome, key, &n, &array);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (find_array (r, dome, key, &n, &array));
   if (n == 0 || n > IMK_PHOTOSTEREO_MAX_LIGHTS)
     return imk_error_set (r->error, IMK_ERROR_FILE,
         "%s, line %u: \"%s\" has %u entries; there can be 1 to %u lights.",
         r->name, array->line, key, n, IMK_PHOTOSTEREO_MAX_LIGHTS);
   values = calloc (n, sizeof (*values));
   if (!values)
-    return imk_error_set (r->error, IMK_ERROR_MEMORY,
-        "There is no memory for the lights of %s.", r->name);
+    return IMK_NO_MEMORY (r->error, "for the lights of %s.", r->name);
   status = add_dome_lights (r, dome, key, n, array, values, list);
   free (values);
   return status;
@@ -533,7 +518,6 @@ read_view (
   ImkPhotostereoLight light = {.intensity = {1, 1, 1}};
   double v[4] = {0};
   uint32_t n;
-  ImkStatus status;
 
   r->line = item->line;
   if (type && !imk_json_is (type, "directional"))
@@ -557,10 +541,9 @@ read_view (
         r->name, item->line, i);
   if (n == 3)
     memcpy (light.intensity, v, 3 * sizeof (*v));
-  status = check_vector (r, &light);
-  if (status == IMK_OK)
-    status = check_intensity (r, light.intensity, 3);
-  return status == IMK_OK ? append (r, list, &light) : status;
+  IMK_TRY (check_vector (r, &light));
+  IMK_TRY (check_intensity (r, light.intensity, 3));
+  return append (r, list, &light);
 }
 
 static ImkStatus
@@ -568,17 +551,17 @@ read_views (Reader *r, const ImkJson *json, ImkPhotostereoLights *list)
 {
   const ImkJson *array;
   uint32_t n;
-  ImkStatus status = find_array (r, json, "lights", &n, &array);
 
-  if (status == IMK_OK && n == 0)
+  IMK_TRY (find_array (r, json, "lights", &n, &array));
+  if (n == 0)
     return imk_error_set (
         r->error, IMK_ERROR_FILE, "%s has no lights in it.", r->name);
   list->kind = IMK_PHOTOSTEREO_KIND_DIRECTIONS;
   n = 0;
-  for (const ImkJson *item = array ? array->child : NULL;
-       item && status == IMK_OK; item = item->next)
-    status = read_view (r, item, n++, list);
-  return status;
+  for (const ImkJson *item = array ? array->child : NULL; item;
+       item = item->next)
+    IMK_TRY (read_view (r, item, n++, list));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -608,8 +591,7 @@ reader_init (
     r->at += 3;
   r->locale = newlocale (LC_ALL_MASK, "C", (locale_t) 0);
   if (r->locale == (locale_t) 0)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory to read %s.", name);
+    return IMK_NO_MEMORY (error, "to read %s.", name);
   return IMK_OK;
 }
 
@@ -619,11 +601,10 @@ imk_photostereo_lights_parse (const char *text, size_t size, const char *name,
 {
   ImkPhotostereoLights list = {0};
   Reader reader;
-  ImkStatus status = reader_init (&reader, text, size, name, error);
+  ImkStatus status = IMK_OK;
   const char *first;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (reader_init (&reader, text, size, name, error));
   first = reader.at;
   while (first < reader.end && (is_space (*first) || *first == '\n'))
     first++;
@@ -646,18 +627,14 @@ read_intensity (
     Reader *r, const Token *tokens, uint32_t n, ImkPhotostereoLight *light)
 {
   double v[MAX_COLUMNS];
-  ImkStatus status;
 
   if (n > IMK_PHOTOSTEREO_MAX_BANDS)
     return imk_error_set (r->error, IMK_ERROR_FILE,
         "%s, line %u: %u words; the intensity of a light is one number, three "
         "(red, green, blue), or one a band, of which there can be %u.",
         r->name, r->line, n, IMK_PHOTOSTEREO_MAX_BANDS);
-  status = parse_numbers (r, tokens, n, n, v);
-  if (status == IMK_OK)
-    status = check_intensity (r, v, n);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (parse_numbers (r, tokens, n, n, v));
+  IMK_TRY (check_intensity (r, v, n));
   for (uint32_t k = 0; k < n || k < 3; k++)
     light->intensity[k] = n == 1 ? v[0] : k < n ? v[k] : 0;
   light->n_bands = n == 1 || n == 3 ? 0 : n;
@@ -670,24 +647,23 @@ read_intensities (Reader *r, uint32_t n_lights, ImkPhotostereoLight *lights)
 {
   Token tokens[MAX_TOKENS];
   uint32_t n, i = 0;
-  ImkStatus status = IMK_OK;
 
-  for (; status == IMK_OK && next_line (r, tokens, &n); i++) {
+  for (; next_line (r, tokens, &n); i++) {
     if (i == n_lights)
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: one intensity more than the %u lights.", r->name,
           r->line, n_lights);
-    status = read_intensity (r, tokens, n, &lights[i]);
-    if (status == IMK_OK && lights[i].n_bands != lights[0].n_bands)
+    IMK_TRY (read_intensity (r, tokens, n, &lights[i]));
+    if (lights[i].n_bands != lights[0].n_bands)
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: %u numbers, where the first line has %s.", r->name,
           r->line, n, lights[0].n_bands ? "those of bands" : "one or three");
   }
-  if (status == IMK_OK && i != n_lights)
-    status = imk_error_set (r->error, IMK_ERROR_FILE,
+  if (i != n_lights)
+    return imk_error_set (r->error, IMK_ERROR_FILE,
         "%s ends at line %u with the intensities of %u lights; there are %u.",
         r->name, r->line, i, n_lights);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -699,8 +675,7 @@ imk_photostereo_lights_parse_intensities (const char *text, size_t size,
   ImkStatus status;
 
   if (!read)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory to read %s.", name);
+    return IMK_NO_MEMORY (error, "to read %s.", name);
   memcpy (read, lights->lights, lights->n * sizeof (*read));
   status = reader_init (&reader, text, size, name, error);
   if (status == IMK_OK) {

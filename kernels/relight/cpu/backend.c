@@ -43,15 +43,12 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
   static const void *const tables[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_relight);
   const void *loops;
-  ImkStatus status = imk_cpu_choose (tables, &loops, error);
   Cpu *cpu;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_cpu_choose (tables, &loops, error));
   cpu = malloc (sizeof (*cpu));
   if (!cpu)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   *cpu = (Cpu){loops, n_threads, *(const ImkRelightParams *) params};
   *state = cpu;
   return IMK_OK;

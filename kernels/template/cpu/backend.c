@@ -34,8 +34,7 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
   State *self = calloc (1, sizeof (*self));
 
   if (!self)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   self->n_threads = n_threads;
   *state = self;
   return cpu_update (self, params, error);

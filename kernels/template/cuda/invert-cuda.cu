@@ -53,8 +53,7 @@ cuda_create (const void *plan, const void *params, uint32_t n_threads,
   void *made = malloc (sizeof (ImkInvertConfig));
 
   if (!made)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   *state = made;
   return cuda_update (made, params, error);
 }
