@@ -303,14 +303,6 @@ start_made_rows (
                   rule->width * rule->channels >= STRIP};
 }
 
-/* Returns: rows to make of the lines of a strip. More of them convert fewer
- * lines twice, but need more of the nearest cache. */
-INLINE int
-count_rows_of_strip (const ImkLapsharpenRule *rule)
-{
-  return MADE_ROWS / 4 * (1 + (int) rule->reach);
-}
-
 /* Where row @i of those made is. */
 static Sample *
 place_row (const MadeRows *rows, int i)
@@ -331,7 +323,7 @@ get_made_row (MadeRows *rows, const Kernel *k, int y)
   const Work *work = rows->work;
   const int reach = (int) work->rule->reach;
   const int left = (rows->last - y + TOGETHER - 1) / TOGETHER * TOGETHER;
-  const int n_rows = LEAST (count_rows_of_strip (work->rule), left);
+  const int n_rows = LEAST (MADE_ROWS, left);
   const size_t n = work->rule->width * work->rule->channels;
   const Sample *from[MADE_ROWS + 2 * REACH];
   Strip strip;
