@@ -6,8 +6,6 @@
 #include <stdlib.h>
 
 #include "core/sample.h"
-#include "lapsharpen/lapsharpen-sample.h"
-#include "lapsharpen/lapsharpen-stage.h"
 
 static int64_t
 border_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
@@ -247,6 +245,31 @@ get_noise (const ImkLapsharpenConfig *k, const ImkImage *in)
   return n > 0 ? 0.20888568955258338 * sum / n : 0; /* sqrt (pi / 2) / 6 */
 }
 
+/* How much larger L makes white noise: the root of the sum of its squared
+ * weights, of smoothing as an integral over Gaussians. */
+static double
+get_noise_gain (const ImkLapsharpenConfig *k)
+{
+  const double pi = 3.14159265358979323846;
+  const double n = k->neighbours, radius = fmax (k->radius, 0.7);
+  const uint32_t n_weights = k->kernel_size * k->kernel_size;
+  double sum = 0;
+
+  if (k->method == IMK_LAPSHARPEN_METHOD_UNSHARP)
+    return sqrt (1 - 3 / (4 * pi * radius * radius));
+  if (k->method == IMK_LAPSHARPEN_METHOD_LOG)
+    return 1 / (k->radius * sqrt (2 * pi));
+  if (k->method != IMK_LAPSHARPEN_METHOD_KERNEL)
+    return sqrt (n * n + n);
+  for (uint32_t i = 0; i < n_weights; i++) {
+    double own = i == n_weights / 2; /* L is without the sample itself */
+    double weight = (double) k->kernel[i] - own;
+
+    sum += weight * weight;
+  }
+  return sqrt (sum);
+}
+
 /* One sample as it is to be stored. */
 static double
 get_mixed (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
@@ -277,8 +300,7 @@ sharpen_frame (
 
   if (k->threshold_unit == IMK_LAPSHARPEN_UNIT_SIGMA)
     own.threshold =
-        (float) (config->threshold * imk_lapsharpen_noise_gain (config) *
-                 get_noise (k, in));
+        (float) (config->threshold * get_noise_gain (k) * get_noise (k, in));
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
       for (uint32_t ch = 0; ch < k->channels; ch++) {
@@ -315,22 +337,22 @@ new_image (const ImkLapsharpenConfig *k)
   return image;
 }
 
-static void *
-row_of (const ImkImage *image, uint32_t y)
+static bool
+is_unpacked (const ImkLapsharpenConfig *k)
 {
-  return (uint8_t *) image->data + y * image->stride;
+  return !k->decode && k->storage == IMK_LAPSHARPEN_STORAGE_NATIVE;
 }
 
 static ImkImage
-unpack (const ImkLapsharpenConfig *k, const ImkLapsharpenStage *stage,
-    const ImkImage *in)
+unpack (const ImkLapsharpenConfig *k, const ImkImage *in)
 {
   ImkImage unpacked = new_image (k);
 
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
-      imk_lapsharpen_unpack_pixel (
-          stage, row_of (in, y), x, row_of (&unpacked, y));
+      for (uint32_t ch = 0; ch < k->channels; ch++)
+        imk_sample_put (&unpacked, x, y, ch,
+            imk_lapsharpen_reference_unpacked (k, in, x, y, ch));
   return unpacked;
 }
 
@@ -338,22 +360,20 @@ void
 imk_lapsharpen_reference (
     const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out)
 {
-  ImkLapsharpenStage stage = imk_lapsharpen_stage (k, k->decode, k->encode);
-  ImkLapsharpenConfig inner;
+  ImkLapsharpenConfig own;
   ImkImage unpacked, sharpened;
 
-  if (!imk_lapsharpen_is_staged (k)) {
+  if (is_unpacked (k)) {
     sharpen_frame (k, in, out);
     return;
   }
-  inner = imk_lapsharpen_inner (k, &stage, k->decode);
-  unpacked = unpack (k, &stage, in);
+  own = imk_lapsharpen_reference_unpacked_config (k);
+  unpacked = unpack (k, in);
   sharpened = new_image (k);
-  sharpen_frame (&inner, &unpacked, &sharpened);
+  sharpen_frame (&own, &unpacked, &sharpened);
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
-      imk_lapsharpen_pack_pixel (
-          &stage, row_of (in, y), row_of (&sharpened, y), x, row_of (out, y));
+      imk_lapsharpen_reference_pack (k, in, &sharpened, x, y, out);
   free (unpacked.data);
   free (sharpened.data);
 }
@@ -365,12 +385,11 @@ imk_lapsharpen_reference_focus (
   ImkLapsharpenFocus focus = {0};
   __extension__ __int128 squares = 0, sum = 0, n;
 
-  if (imk_lapsharpen_is_staged (k)) {
-    ImkLapsharpenStage stage = imk_lapsharpen_stage (k, k->decode, k->encode);
-    ImkLapsharpenConfig inner = imk_lapsharpen_inner (k, &stage, k->decode);
-    ImkImage unpacked = unpack (k, &stage, in);
+  if (!is_unpacked (k)) {
+    ImkLapsharpenConfig own = imk_lapsharpen_reference_unpacked_config (k);
+    ImkImage unpacked = unpack (k, in);
 
-    focus = imk_lapsharpen_reference_focus (&inner, &unpacked);
+    focus = imk_lapsharpen_reference_focus (&own, &unpacked);
     free (unpacked.data);
     return focus;
   }

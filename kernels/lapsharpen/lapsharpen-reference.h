@@ -21,3 +21,19 @@ float *imk_lapsharpen_reference_smooth (
 /* Returns: the counts of a sample, which may be outside the image */
 int64_t imk_lapsharpen_reference_value (const ImkLapsharpenConfig *config,
     const ImkImage *in, int64_t x, int64_t y, uint32_t channel);
+
+/* --- of samples that are not stored as they are sharpened ------------------
+ */
+
+/* Returns: what u16 stand for the samples to sharpen, as @config says */
+ImkLapsharpenConfig imk_lapsharpen_reference_unpacked_config (
+    const ImkLapsharpenConfig *config);
+
+/* Returns: the u16 of a sample: its count, or its linear light */
+uint16_t imk_lapsharpen_reference_unpacked (const ImkLapsharpenConfig *config,
+    const ImkImage *in, uint32_t x, uint32_t y, uint32_t channel);
+
+/* Stores a pixel of @sharpened as that of @in is stored. */
+void imk_lapsharpen_reference_pack (const ImkLapsharpenConfig *config,
+    const ImkImage *in, const ImkImage *sharpened, uint32_t x, uint32_t y,
+    ImkImage *out);
