@@ -535,7 +535,7 @@ TEST (test_cuda_large, "CUDA equals the CPU on frames of many blocks")
 TEST (test_cuda_smooth, "CUDA equals the CPU for Gaussians of many tiles")
 {
   static const uint32_t masks[] = {7, 14, 15, 5};
-  static const double wide[] = {1, 2.5, 4, 5, 7.3};
+  static const double wide[] = {1, 2.5, 0.3, 4, 1.3, 5, 1.9, 7.3, 2.4};
 
   test_need_cuda ();
   for (uint32_t channels = 1; channels <= 4; channels++)

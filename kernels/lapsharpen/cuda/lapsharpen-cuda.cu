@@ -5,7 +5,8 @@
  * Laplacian. sharpen_any () takes a pixel a thread, for what the others cannot:
  * contrast adaptive sharpening, kernels, odd addresses, weights in pixels of
  * less than 4 channels, and Gaussians whose samples need their neighbours
- * besides. The other Gaussians are in lapsharpen-smooth.cuh. */
+ * besides. The other Gaussians are in lapsharpen-narrow.cuh and
+ * lapsharpen-smooth.cuh. */
 #include "lapsharpen/lapsharpen-backend.h"
 
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "core/cuda/cuda-check.h"
 #include "core/cuda/instance.cuh"
 #include "lapsharpen/cuda/lapsharpen-float.cuh"
+#include "lapsharpen/cuda/lapsharpen-narrow.cuh"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 #include "lapsharpen/cuda/lapsharpen-samples.cuh"
 #include "lapsharpen/cuda/lapsharpen-smooth.cuh"
@@ -564,6 +566,8 @@ launch_filter (const State *self, const ImkLapsharpenRule *rule,
 {
   const int unit = get_unit (in, out);
 
+  if (is_narrow (rule, in, out))
+    return launch_narrow (rule, in, out, stream, error);
   if (rule->smooth.step && is_for_smooth (rule))
     return launch_smooth (rule, in, out, self->low, stream, error);
   if (rule->smooth.step) {
