@@ -374,7 +374,8 @@ plan_strips (Cuda *s, const ImkOctangioConfig *c, ImkError *error)
   if (status != IMK_OK || (size_t) most_shared < sizeof (Strip))
     return status;
   n = imk_div_up (c->n_ascans, (uint32_t) n_processors);
-  if (n < LEAST_STRIP) /* two kernels are faster */
+  /* two kernels are faster, also where rows of the flow are not aligned */
+  if (n < LEAST_STRIP || c->n_ascans % 4 != 0)
     return status;
   s->arguments.strip = n < STRIP_ASCANS ? n : STRIP_ASCANS;
   n_rows = s->arguments.strip + c->lateral - 1;
