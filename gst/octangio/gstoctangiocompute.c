@@ -138,12 +138,14 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
   return status;
 }
 
-/* Whether the kernel reads each sample of the B-scans only once. */
+/* Whether the kernel reads each sample of the B-scans only once: methods of
+ * pairs read A-scans where two strips of them meet twice. */
 static gboolean
 reads_once (const GstOctAngioSettings *s)
 {
-  return s->config.method != IMK_OCTANGIO_EIGEN &&
-         s->config.pairs != IMK_OCTANGIO_PAIRS_ASCANS;
+  return s->config.method == IMK_OCTANGIO_MEAN ||
+         s->config.method == IMK_OCTANGIO_SPECKLE_VARIANCE ||
+         s->config.method == IMK_OCTANGIO_DECORRELATION;
 }
 
 GstFlowReturn

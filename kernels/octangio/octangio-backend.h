@@ -11,6 +11,10 @@ extern "C" {
 /* Of Z, above which it counts as 0: its products are floats. */
 #define IMK_OCTANGIO_LARGEST 1e15f
 
+/* Of the bulk motion: depths that are added up first, and the sums over an
+ * A-scan, each of which begins at the phase of the one before. */
+enum { IMK_OCTANGIO_BULK_DEPTHS = 8, IMK_OCTANGIO_BULK_ROUNDS = 4 };
+
 /* What stays. The tables live as long as the object. */
 typedef struct ImkOctangioPlan {
   ImkOctangioConfig config;

@@ -45,24 +45,29 @@ pair_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t k,
   return true;
 }
 
-/* Returns: the phase that most pixels of pair @k of an A-scan have */
+/* Returns: the phase that most depths of pair @k of an A-scan have */
 static double
 bulk_phase (const ImkOctangioConfig *c, const float *const *bscans, uint32_t k,
     uint32_t a)
 {
   double phase = 0;
 
-  for (int round = 0; round < 4; round++) {
+  for (int round = 0; round < IMK_OCTANGIO_BULK_ROUNDS; round++) {
     double complex sum = 0, x = 0, y = 0;
+    double limit = cos (M_PI / (2 << round));
 
-    for (uint32_t z = 0; z < c->n_depths; z++) {
-      double complex p;
+    for (uint32_t first = 0; first < c->n_depths;
+         first += IMK_OCTANGIO_BULK_DEPTHS) {
+      double complex p = 0;
+      double near;
 
-      pair_at (c, bscans, k, a, z, &x, &y);
-      p = y * conj (x);
-      if (round == 0 ||
-          fabs (carg (p * cexp (-I * phase))) < M_PI / (2 << round))
-        sum += p;
+      for (uint32_t z = first;
+           z < c->n_depths && z < first + IMK_OCTANGIO_BULK_DEPTHS; z++) {
+        pair_at (c, bscans, k, a, z, &x, &y);
+        p += y * conj (x);
+      }
+      near = cos (carg (p * cexp (-I * phase)));
+      sum += round == 0 ? p : p * fmax (0, (near - limit) / (1 - limit));
     }
     phase = cabs (sum) > 0 ? carg (sum) : phase;
   }

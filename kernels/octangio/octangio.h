@@ -23,6 +23,16 @@
  *
  * W pixels in the window. The noise terms hold for A^2 well above P_n.
  *
+ * The bulk motion of a pair of A-scans is the phase where most of their depths
+ * are. P_g are sums of Z_r+1 conj (Z_r) over 8 depths each:
+ *
+ *   phi_0 = arg sum P_g
+ *   phi_i = arg sum w_i P_g, i = 1, 2, 3
+ *   w_i = max (0, (cos (arg P_g - phi_i-1) - cos L_i) / (1 - cos L_i))
+ *   L_i = pi / 4, pi / 8, pi / 16
+ *
+ * S is the sum of Z_r+1 conj (Z_r) exp (-i phi_3) then.
+ *
  * DECORRELATION of B bands is the mean of that of each band, whose A_r is that
  * of Z_r through a Gaussian of the wavenumbers. Its middle lies at b + 1/2 of
  * the B parts of the spectrum, and its full width at half of its maximum is one
@@ -44,8 +54,12 @@
  * algorithm for optical coherence tomography angiography" (2014), here without
  * its square root; C. Kasai, K. Namekawa, A. Koyano and R. Omoto, "Real-time
  * two-dimensional blood flow imaging using an autocorrelation technique"
- * (1985); S. Yousefi, Z. Zhi and R. K. Wang, "Eigendecomposition-based clutter
- * filtering technique for optical microangiography" (2011). */
+ * (1985); V. X. D. Yang et al., "Improved phase-resolved optical Doppler
+ * tomography using the Kasai velocity estimator and histogram segmentation"
+ * (2002), for the bulk motion by the most frequent of such phases, here found
+ * by Y. Cheng, "Mean shift, mode seeking, and clustering" (1995); S. Yousefi,
+ * Z. Zhi and R. K. Wang, "Eigendecomposition-based clutter filtering technique
+ * for optical microangiography" (2011). */
 #pragma once
 
 #include <stdbool.h>
@@ -93,9 +107,8 @@ typedef enum ImkOctangioProjection {
  *   PAIRS_ASCANS
  * @is_complex: Z as [A][D][2]; else intensities as [D][A], which
  *   COMPLEX_DECORRELATION, DOPPLER and EIGEN cannot use
- * @bulk_motion: the phase between two A-scans that most of their pixels have is
- *   taken off. It is that of their sum, then of the pixels within pi / 4, pi /
- * 8 and pi / 16 of it. Of COMPLEX_DECORRELATION and DOPPLER
+ * @bulk_motion: the phase between two A-scans that most of their depths have is
+ *   taken off, as above. Of COMPLEX_DECORRELATION and DOPPLER
  * @lateral, @axial: pixels of the window, 1 to 64; cut off at the edges. EIGEN
  *   finds the eigenvectors of an A-scan over @lateral A-scans and all depths
  * @n_tissue: K, below N

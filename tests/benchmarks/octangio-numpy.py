@@ -8,18 +8,18 @@ import time
 import numpy as np
 
 REPEATS, ASCANS, DEPTHS, WINDOW, TURNS = 4, 512, 1024, 3, 7
-NEAR = -1.1, 0.5, 0.85355339, 0.96193977  # all, then squares of cosines of pi/4, pi/8 and pi/16
+LIMITS = np.cos(np.pi / np.array([4, 8, 16]))  # of the bulk motion
 
 
 def bulk(products):
-    """Returns: the phase that most pixels of each A-scan have, as a complex number of length 1"""
-    turn = np.ones(products.shape[:-1] + (1,), complex)
-    power = abs(products) ** 2
-    for near in NEAR:
-        along = (products * turn.conj()).real
-        total = (products * (along * abs(along) >= near * power)).sum(-1, keepdims=True)
-        turn = total / abs(total)
-    return turn
+    """Returns: cos + i sin of the phase that most depths of each A-scan have"""
+    sums = np.add.reduceat(products, np.arange(0, products.shape[-1], 8), axis=-1)
+    unit = sums / abs(sums)
+    total = sums.sum(-1, keepdims=True)
+    for limit in LIMITS:
+        near = (unit * (total / abs(total)).conj()).real
+        total = (sums * np.maximum(0, near - limit)).sum(-1, keepdims=True)
+    return total / abs(total)
 
 
 def window(values):

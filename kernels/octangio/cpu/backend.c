@@ -2,6 +2,7 @@
 /* A thread takes A-scans: first what each A-scan says of itself, then the sums
  * over the window, then the image. */
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,52 +199,78 @@ multiply (const float *x, const float *y, uint32_t n, float *p, float *q,
   }
 }
 
-/* Adds the p and q whose phase is near that of @turn. Lanes, because the order
- * of one sum would be one addition after the other. */
+/* Sums of a few depths each.
+ * Returns: the largest */
+static float
+add_neighbours (const float *from, uint32_t n, float *to)
+{
+  enum { MANY = IMK_OCTANGIO_BULK_DEPTHS };
+  float largest = 0;
+  uint32_t i = 0;
+
+  for (; i < n / MANY; i++) {
+    const float *v = from + i * MANY;
+
+    to[i] = (v[0] + v[1]) + (v[2] + v[3]) + ((v[4] + v[5]) + (v[6] + v[7]));
+    largest = fmaxf (largest, fabsf (to[i]));
+  }
+  if (n % MANY > 0) {
+    to[i] = 0;
+    for (uint32_t z = i * MANY; z < n; z++)
+      to[i] += from[z];
+    largest = fmaxf (largest, fabsf (to[i]));
+  }
+  return largest;
+}
+
+/* Adds p and q, times @scale, with the weights of imk/octangio.h around the
+ * phase of @turn. 1 - cos d, which would lose digits, is half the square of the
+ * chord of d. Lanes, because the order of one sum would be one addition after
+ * the other.
+ * @share: 1 / (2 (1 - cos L)) */
 static void
-add_near (const float *p, const float *q, uint32_t n, const float turn[2],
-    float near, double sum[2])
+add_near (const float *p, const float *q, uint32_t n, float scale,
+    const float turn[2], float share, double sum[2])
 {
   float re[LANES] = {0}, im[LANES] = {0};
-  uint32_t z = 0;
 
-  for (; z + LANES <= n; z += LANES)
-    for (uint32_t k = 0; k < LANES; k++) {
-      float x = p[z + k], y = q[z + k];
-      float along = x * turn[0] + y * turn[1], size = x * x + y * y;
-      bool is_near = along * fabsf (along) >= near * size;
+  for (uint32_t z = 0; z < n; z += LANES)
+    for (uint32_t k = 0; k < LANES && z + k < n; k++) {
+      float x = p[z + k] * scale, y = q[z + k] * scale;
+      float size = sqrtf (x * x + y * y), length = size > 0 ? 1 / size : 0;
+      float dx = x * length - turn[0], dy = y * length - turn[1];
+      float weight = 1 - (dx * dx + dy * dy) * share;
 
-      re[k] += is_near ? x : 0;
-      im[k] += is_near ? y : 0;
+      weight = weight > 0 ? weight : 0;
+      re[k] += weight * x;
+      im[k] += weight * y;
     }
-  for (; z < n; z++) {
-    float along = p[z] * turn[0] + q[z] * turn[1];
-    float size = p[z] * p[z] + q[z] * q[z];
-
-    if (along * fabsf (along) >= near * size) {
-      re[0] += p[z];
-      im[0] += q[z];
-    }
-  }
   for (uint32_t k = 0; k < LANES; k++) {
     sum[0] += re[k];
     sum[1] += im[k];
   }
 }
 
-/* cos and sin of the phase that most pixels have. */
+/* cos and sin of the phase that most depths have.
+ * @re, @im: (out): room for D numbers */
 static void
-find_bulk (const float *p, const float *q, uint32_t n, float turn[2])
+find_bulk (const float *p, const float *q, uint32_t n, float *re, float *im,
+    float turn[2])
 {
-  /* all, then squares of cos (pi / 4), cos (pi / 8) and cos (pi / 16) */
-  static const float near[] = {-1.1f, 0.5f, 0.85355339f, 0.96193977f};
+  uint32_t n_sums = imk_div_up (n, IMK_OCTANGIO_BULK_DEPTHS);
+  float largest = add_neighbours (p, n, re);
+  /* so that squares are numbers */
+  float scale = 1 / fmaxf (fmaxf (largest, add_neighbours (q, n, im)), FLT_MIN);
 
-  for (int round = 0; round < 4; round++) {
+  for (int round = 0; round < IMK_OCTANGIO_BULK_ROUNDS; round++) {
+    /* the weight of the first round is 1 */
+    float share =
+        round > 0 ? (float) (0.5 / (1 - cos (M_PI / (2 << round)))) : 0;
     double sum[2] = {0, 0}, length;
 
-    for (uint32_t z = 0; z < n; z += CHUNK)
-      add_near (
-          p + z, q + z, n - z < CHUNK ? n - z : CHUNK, turn, near[round], sum);
+    for (uint32_t i = 0; i < n_sums; i += CHUNK)
+      add_near (re + i, im + i, n_sums - i < CHUNK ? n_sums - i : CHUNK, scale,
+          turn, share, sum);
     length = hypot (sum[0], sum[1]);
     if (!(length > 0))
       return;
@@ -306,7 +333,7 @@ pairs_of (Cpu *s, uint32_t a)
     multiply (row_of (s, repeat[0], ascan[0]), row_of (s, repeat[1], ascan[1]),
         n, p, q, energy);
     if (c->bulk_motion)
-      find_bulk (p, q, n, turn);
+      find_bulk (p, q, n, s->re + first, s->im + first, turn);
     for (uint32_t z = 0; z < n; z++) {
       re[z] += p[z] * turn[0] + q[z] * turn[1];
       im[z] += q[z] * turn[0] - p[z] * turn[1];

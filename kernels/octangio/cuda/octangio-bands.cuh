@@ -245,6 +245,8 @@ bands (const __grid_constant__ Arguments a)
   float *amplitudes = mean + n; /* [n_bands][D] of the repeat before */
   float share = a.pair_share / (float) a.n_bands;
 
+  wait_for_last_kernel ();
+  let_next_kernel_begin ();
   for (uint32_t ascan = blockIdx.x; ascan < a.n_ascans; ascan += gridDim.x) {
     for (uint32_t z = threadIdx.x; z < n; z += BAND_THREADS)
       result[z] = mean[z] = 0;

@@ -9,10 +9,12 @@
 #include "octangio/cuda/octangio-eigen.cuh"
 #include "octangio/cuda/octangio-pairs.cuh"
 #include "octangio/cuda/octangio-points.cuh"
+#include "octangio/cuda/octangio-strips.cuh"
 
 enum {
   ASCANS = 32,      /* A-scans whose brightest depths a block looks for */
   STRIPS = 16,      /* threads that look for the brightest depth */
+  LEAST_STRIP = 8,  /* A-scans */
   MOST_BLOCKS = 256 /* that have their work in global memory */
 };
 
@@ -79,6 +81,13 @@ points_kernel (const Cuda *s)
   if (s->arguments.method == IMK_OCTANGIO_EIGEN)
     return n <= 4 ? eigen<4> : n <= 8 ? eigen<8> : eigen<16>;
   return n <= 4 ? points<4> : n <= 8 ? points<8> : points<16>;
+}
+
+/* What kernels are compiled for. */
+static uint32_t
+most_repeats (uint32_t n)
+{
+  return n <= 4 ? 4 : n <= 8 ? 8 : 16;
 }
 
 /* Returns: how many pairs of depths a thread has, or 0 without a kernel whose
@@ -182,6 +191,19 @@ run_tiled_bands (
   return IMK_CUDA_LAUNCH (error, launch, s->kernel, a);
 }
 
+static ImkStatus
+run_strips (
+    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t launch = grid (dim3 (imk_div_up (a.n_ascans, a.strip)),
+      dim3 (s->n_threads), stream, s->shared_size);
+  cudaLaunchAttribute early = early_begin ();
+
+  launch.attrs = &early;
+  launch.numAttrs = s->begins_early ? 1 : 0;
+  return IMK_CUDA_LAUNCH (error, launch, strips, a);
+}
+
 /* pairs or bands, and finish. */
 static ImkStatus
 run_ascans (
@@ -190,9 +212,12 @@ run_ascans (
   cudaLaunchConfig_t ascans =
       grid (dim3 (s->n_blocks), dim3 (s->n_threads), stream);
   cudaLaunchConfig_t tiles = grid (tiles_of (a), dim3 (TILE_THREADS), stream);
+  cudaLaunchAttribute early = early_begin ();
   ImkStatus status;
 
   ascans.dynamicSmemBytes = s->shared_size;
+  ascans.attrs = tiles.attrs = &early;
+  ascans.numAttrs = tiles.numAttrs = s->begins_early ? 1 : 0;
   status = IMK_CUDA_LAUNCH (error, ascans, s->kernel, a);
   return status == IMK_OK ? IMK_CUDA_LAUNCH (error, tiles, finish, a) : status;
 }
@@ -224,6 +249,8 @@ cuda_process (void *state, const ImkImage *bscans, uint32_t n_bscans,
     return run_eigen (s, a, on, error);
   if (!s->kernel)
     return run_points (s, a, on, error);
+  if (s->kernel == strips)
+    return run_strips (s, a, on, error);
   return s->n_blocks > 0 ? run_ascans (s, a, on, error)
                          : run_tiled_bands (s, a, on, error);
 }
@@ -271,13 +298,14 @@ cut_all (Cuda *s, const ImkOctangioPlan *plan, uint32_t n_words, Cutter *cutter)
     cutter->cut (&a->mean_image, (size_t) c->n_ascans * c->n_depths);
     cutter->cut (&a->brightest, c->n_ascans);
   }
+  if ((s->n_blocks > 0 || s->kernel == strips) &&
+      (c->floor > 0 || c->finds_surface))
+    cutter->cut (&a->mean, n);
   if (s->n_blocks > 0) {
     if (c->n_bands == 1)
       cutter->cut (&a->sum, n);
     if (c->n_bands > 1 || c->method == IMK_OCTANGIO_COMPLEX_DECORRELATION)
       cutter->cut (&a->energy, n);
-    if (c->floor > 0 || c->finds_surface)
-      cutter->cut (&a->mean, n);
     if (s->shared_size == 0)
       cutter->cut (&a->work, (size_t) s->n_blocks * n_words * c->n_depths);
   }
@@ -300,7 +328,7 @@ place_work (
     Cuda *s, const ImkOctangioConfig *c, uint32_t n_words, ImkError *error)
 {
   size_t size = (size_t) n_words * c->n_depths * sizeof (float);
-  size_t own = sizeof (float2) * 2 * (PAIR_THREADS / 32); /* of Adder */
+  cudaFuncAttributes attributes = {};
   int device = 0, most = 0;
   ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
   bool fits;
@@ -309,15 +337,55 @@ place_work (
     status =
         IMK_CUDA (error, cudaDeviceGetAttribute (&most,
                              cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  fits = size + own <= (size_t) most;
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaFuncGetAttributes (&attributes, s->kernel));
+  most -= (int) attributes.sharedSizeBytes;
+  fits = size <= (size_t) most;
   s->n_blocks = fits || c->n_ascans < MOST_BLOCKS ? c->n_ascans : MOST_BLOCKS;
   s->shared_size = fits ? (uint32_t) size : 0;
   if (status != IMK_OK || !fits)
     return status;
   /* the attribute is that of every object: all there is */
-  return IMK_CUDA (error,
-      cudaFuncSetAttribute (s->kernel,
-          cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int) own));
+  return IMK_CUDA (
+      error, cudaFuncSetAttribute (
+                 s->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+}
+
+/* Chooses strips where they are possible: they take all processors, where there
+ * are enough A-scans. */
+static ImkStatus
+plan_strips (Cuda *s, const ImkOctangioConfig *c, ImkError *error)
+{
+  int device = 0, n_processors = 1, most_shared = 0;
+  uint32_t n, n_rows;
+  ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
+
+  if (c->pairs != IMK_OCTANGIO_PAIRS_BSCANS || c->n_repeats > STRIP_REPEATS ||
+      c->n_depths > STRIP_DEPTHS || c->lateral > STRIP_WINDOW ||
+      c->axial > STRIP_WINDOW)
+    return status;
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaDeviceGetAttribute (&n_processors,
+                                  cudaDevAttrMultiProcessorCount, device));
+  if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaDeviceGetAttribute (&most_shared,
+                             cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  if (status != IMK_OK || (size_t) most_shared < sizeof (Strip))
+    return status;
+  n = imk_div_up (c->n_ascans, (uint32_t) n_processors);
+  /* two kernels are faster, also where rows of the flow are not aligned */
+  if (n < LEAST_STRIP || c->n_ascans % 4 != 0)
+    return status;
+  s->arguments.strip = n < STRIP_ASCANS ? n : STRIP_ASCANS;
+  n_rows = s->arguments.strip + c->lateral - 1;
+  s->kernel = strips;
+  s->n_threads = GROUP_THREADS *
+                 (n_rows <= STRIP_GROUPS ? n_rows : imk_div_up (n_rows, 2));
+  s->shared_size = sizeof (Strip);
+  return IMK_CUDA (
+      error, cudaFuncSetAttribute (strips,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof (Strip)));
 }
 
 /* Chooses the kernels of pairs or bands. */
@@ -327,6 +395,7 @@ choose_kernel (
 {
   const ImkOctangioConfig *c = &plan->config;
   uint32_t n_pairs;
+  ImkStatus status;
 
   *n_words = 0;
   if (c->n_bands > 1) {
@@ -342,11 +411,16 @@ choose_kernel (
   }
   if (!imk_octangio_needs_phase (c->method) || c->method == IMK_OCTANGIO_EIGEN)
     return IMK_OK;
+  status = plan_strips (s, c, error);
+  if (status != IMK_OK || s->kernel)
+    return status;
   n_pairs = register_pairs_kernel (s->arguments, &s->kernel);
   if (n_pairs > 0) {
     s->n_blocks = c->n_ascans;
     s->n_threads = 32 * imk_div_up (c->n_depths, 2 * 32 * n_pairs);
-    s->shared_size = (sizeof (float2) + sizeof (float)) * s->arguments.row;
+    s->shared_size = sizeof (float) *
+                     (3 * s->arguments.row + 2 * most_repeats (c->n_repeats) *
+                                                 bulk_sums (c->n_depths));
     return IMK_OK;
   }
   s->kernel = pairs;

@@ -32,6 +32,7 @@ struct Arguments {
   float *flow;
   size_t flow_stride; /* numbers */
   float *mean_image;  /* [D][A] for the surface, or NULL */
+  uint32_t strip;     /* A-scans of a block of strips */
   uint32_t row;       /* D, rounded up to an even number */
   float *mean;        /* [A][row], or NULL where nobody needs it */
   float2 *sum;        /* [A][row] S of the window's depths */
@@ -66,7 +67,7 @@ value_at (const Arguments &a, uint32_t r, uint32_t ascan, uint32_t z)
 static __device__ __forceinline__ float
 power_of (float2 v)
 {
-  return v.x * v.x + v.y * v.y;
+  return __fmaf_rn (v.x, v.x, v.y * v.y);
 }
 
 /* Two depths of one A-scan: of complex numbers, x and y are the first. */
