@@ -74,6 +74,11 @@ void gst_imaging_settings_tell_accepted (
 void gst_imaging_settings_tell_rejected (
     GstImagingSettings *self, gconstpointer tried, const ImkError *error);
 
+/* @error: (nullable). Returns: that of the first file that was not read.
+ * Numbers are in their ranges: GObject has checked them. */
+ImkStatus gst_imaging_settings_check_files (
+    GstImagingSettings *self, gconstpointer settings, ImkError *error);
+
 /* --- gstimagingsettingshash.c --------------------------------------------- */
 
 /* @now was taken over: computes its hash. */

@@ -75,9 +75,9 @@ is_rejection (ImkStatus status)
          status != IMK_ERROR_UNAVAILABLE;
 }
 
-/* Numbers are in their ranges: GObject has checked them. */
-static ImkStatus
-check_files (GstImagingSettings *self, gconstpointer settings, ImkError *error)
+ImkStatus
+gst_imaging_settings_check_files (
+    GstImagingSettings *self, gconstpointer settings, ImkError *error)
 {
   FOR_EACH (setting, self)
   {
@@ -87,7 +87,8 @@ check_files (GstImagingSettings *self, gconstpointer settings, ImkError *error)
             : NULL;
 
     if (file && file->status != IMK_OK) {
-      *error = file->error;
+      if (error)
+        *error = file->error;
       return file->status;
     }
   }
@@ -181,7 +182,7 @@ apply (GstImagingSettings *self, gpointer candidate, ImkError *error)
       gst_imaging_settings_groups_of_change (self, self->now, candidate);
   gpointer before = self->now;
   GstClockTime began = gst_util_get_timestamp ();
-  ImkStatus status = check_files (self, candidate, error);
+  ImkStatus status = gst_imaging_settings_check_files (self, candidate, error);
 
   self->now = candidate;
   if (status == IMK_OK && self->table->apply)
@@ -309,7 +310,7 @@ open_with (GstImagingSettings *self, gpointer candidate,
   ImkStatus status;
   gpointer before = self->now;
 
-  IMK_TRY (check_files (self, candidate, error));
+  IMK_TRY (gst_imaging_settings_check_files (self, candidate, error));
   self->now = candidate;
   status = open (data, error);
   self->now = before;

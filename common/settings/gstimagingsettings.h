@@ -303,8 +303,9 @@ typedef struct {
  *   failures of the device
  * @prepare: (nullable): in the thread that sets values, before they count:
  * makes what @apply would need long for, so that no frame waits for it.
- * @candidate: (transfer full): what was set last together with the new values;
- * @groups: of these. @apply may get other settings, or come without it
+ * @candidate: (transfer full): what was set last together with the new values,
+ * with files that were all read; @groups: of the new values. @apply may get
+ * other settings, or come without it
  *
  * What a class declares. Static.
  */

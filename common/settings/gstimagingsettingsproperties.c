@@ -18,7 +18,10 @@ prepare (GstImagingSettings *self, gconstpointer staged, const gboolean *given)
       groups |= self->table->settings[i].groups;
       gst_imaging_setting_copy (&self->table->settings[i], candidate, staged);
     }
-  self->table->prepare (self->element, candidate, groups);
+  if (gst_imaging_settings_check_files (self, candidate, NULL) == IMK_OK)
+    self->table->prepare (self->element, candidate, groups);
+  else
+    gst_imaging_settings_free_copy (self, candidate);
 }
 
 /* Sets the given values of @staged together. */

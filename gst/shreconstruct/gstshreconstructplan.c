@@ -399,6 +399,11 @@ plan_mirror (const GstShReconstructSettings *s, guint mirror,
         "The smallest command of mirror_%u is %g and the largest %g. Set "
         "mirror-%u-minimum below mirror-%u-maximum.",
         mirror, limits->minimum, limits->maximum, mirror, mirror);
+  if (limits->minimum > G_MAXFLOAT || limits->maximum < -G_MAXFLOAT)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "No command of 32 bits is between mirror-%u-minimum, %g, and "
+        "mirror-%u-maximum, %g.",
+        mirror, limits->minimum, mirror, limits->maximum);
   p->mirror_limits[mirror] = limits_of (limits);
   if (a->n_dims != 2 || a->dims[1] != n || a->dims[0] == 0 ||
       a->dims[0] > IMK_SHRECONSTRUCT_MAX_COMMANDS) {

@@ -142,6 +142,10 @@ check_control (const ImkShreconstructConfig *c, ImkError *error)
         "The smallest command is %g and the largest %g; the smallest cannot be "
         "above the largest.",
         c->minimum, c->maximum);
+  if (c->minimum > FLT_MAX || c->maximum < -FLT_MAX)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "No command of 32 bits is between minimum, %g, and maximum, %g.",
+        c->minimum, c->maximum);
   if (!(c->slew > 0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The slew limit is %g; it must be above 0.", c->slew);

@@ -190,6 +190,29 @@ CHECK_LOOP_TEST (
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }
 
+static const gchar *const paths[] = {"matrix-location", "modes-location",
+    "interaction-location", "reference-location", "controller-location",
+    "mirror-0-location", "slope-offsets-location", "actuator-map-location"};
+
+/* What was read before stays, and the next matrix is taken. */
+CHECK_LOOP_TEST (
+    test_a_file_that_cannot_be_read_never_ends_a_stream, G_N_ELEMENTS (paths))
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *other = g_strdup_printf ("%s/steep.npy", check_folder ());
+
+  step (h, 0);
+  g_object_set (h->element, paths[__i__], "/nonexistent.npy", NULL);
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "/nonexistent.npy");
+  g_object_set (h->element, "matrix-location", other, NULL);
+  step (h, 0);
+  g_object_set (h->element, paths[__i__], NULL, "matrix-location", other, NULL);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+}
+
 CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
 {
   g_autoptr (CheckHarness) h = harness_new ("gain=2", SLOPES);
