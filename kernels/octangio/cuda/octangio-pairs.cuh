@@ -104,11 +104,30 @@ bulk_sums (uint32_t n_depths)
   return (n_depths + IMK_OCTANGIO_BULK_DEPTHS - 1) / IMK_OCTANGIO_BULK_DEPTHS;
 }
 
+/* One instruction each from compute capability 8.0 on. */
+static __device__ __forceinline__ int
+sum_of_warp (int v)
+{
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync (~0u, v);
+#else
+  for (int other = 16; other > 0; other /= 2)
+    v += __shfl_xor_sync (~0u, v, other);
+  return v;
+#endif
+}
+
 /* Of numbers from 0 on, which have the order of their bits. */
 static __device__ __forceinline__ float
 largest_of_warp (float v)
 {
+#if __CUDA_ARCH__ >= 800
   return __uint_as_float (__reduce_max_sync (~0u, __float_as_uint (v)));
+#else
+  for (int other = 16; other > 0; other /= 2)
+    v = fmaxf (v, __shfl_xor_sync (~0u, v, other));
+  return v;
+#endif
 }
 
 static __device__ __forceinline__ float2
@@ -144,8 +163,8 @@ find_phase (uint32_t n, Add add)
 #pragma unroll
   for (int round = 0; round < IMK_OCTANGIO_BULK_ROUNDS; round++) {
     float2 sum = add (share_of_round (round), turn);
-    float x = (float) __reduce_add_sync (~0u, __float2int_rn (sum.x * unit));
-    float y = (float) __reduce_add_sync (~0u, __float2int_rn (sum.y * unit));
+    float x = (float) sum_of_warp (__float2int_rn (sum.x * unit));
+    float y = (float) sum_of_warp (__float2int_rn (sum.y * unit));
 
     if (x != 0 || y != 0)
       turn = unit_of (make_float2 (x, y));
