@@ -192,7 +192,8 @@ fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c,
 {
   const size_t n_rows = 2 * (size_t) c->n_cells;
   const size_t size = n_rows * c->n_modes * sizeof (float);
-  const ImkShreconstructPair pair = {self->d, self->r, n_rows, c->n_modes};
+  ImkShreconstructPair pair = {
+      c, c->interaction_is_modal, self->d, self->r, n_rows, c->n_modes};
   double scale;
   ImkStatus status = IMK_OK;
 
@@ -205,6 +206,7 @@ fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c,
     status = imk_shreconstruct_find_scale (&pair, &scale, &self->doubt, error);
   if (status == IMK_ERROR_CONFIG && c->modes && c->n_modes == c->n_commands) {
     memcpy (self->d, c->interaction, size);
+    pair.is_modal = true;
     status = imk_shreconstruct_find_scale (&pair, &scale, &self->doubt, NULL);
   }
   if (status != IMK_OK)

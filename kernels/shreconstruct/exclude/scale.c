@@ -31,8 +31,7 @@
  * eigenvalues are the same then. */
 #define MOST_SPREAD 1e-2
 
-/* The part of the largest eigenvalue of X that one below 0 can be without
- * having the wrong sign, and likewise a: rounding. */
+/* The part of the size of k X G z by which a X X z can be below 0: rounding. */
 #define MOST_BELOW_0 0.1
 
 /* Another P leaves the largest eigenvalue of X near 1. */
@@ -147,36 +146,6 @@ is_symmetric (const Work *w, const Sums *s)
   return s->asymmetry <= pow (MOST_ASYMMETRY * trace, 2);
 }
 
-/* By power iteration.
- * Returns: the size of the eigenvalue of X - @shift that is farthest from 0 */
-static double
-find_largest (Work *w, double shift)
-{
-  enum { MOST_STEPS = 30 };
-  const size_t n = w->pair->n_rows;
-  double *v = w->y, *image = w->xy, squares = 0;
-
-  for (size_t i = 0; i < n; i++)
-    v[i] = w->z[i];
-  for (int step = 0; step < MOST_STEPS; step++) {
-    const double size = dot (v, v, n);
-    double along;
-
-    if (size == 0)
-      return 0;
-    apply_x (w, v, image);
-    for (size_t i = 0; i < n; i++)
-      image[i] -= shift * v[i];
-    along = dot (v, image, n) / size;
-    squares = dot (image, image, n) / size;
-    for (size_t i = 0; i < n; i++)
-      v[i] = image[i] / sqrt (size);
-    if (squares - along * along <= 1e-6 * squares)
-      break;
-  }
-  return sqrt (squares);
-}
-
 /* Returns: k of the two unknowns, 0 where they do not tell it */
 static double
 fit (const Sums *s)
@@ -220,7 +189,8 @@ find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
 {
   Sums s = {0};
   uint64_t seed = 1;
-  double largest, lowest;
+  ImkShreconstructFit fit_of_r;
+  ImkStatus status;
 
   for (int i = 0; i < N_PROBES; i++)
     add_probe (w, &s, &seed);
@@ -234,19 +204,21 @@ find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
     *scale = find_common (&s);
   if (*scale > 0)
     return IMK_OK;
-  largest = find_largest (w, 0);
-  lowest = largest - find_largest (w, largest);
-  if (*scale < 0 || lowest < -MOST_BELOW_0 * largest)
-    return refuse_sign (*scale < 0 ? -largest : lowest, error);
-  *scale = fmax (largest, 1);
-  if (largest < LEAST_LARGEST)
+  status = imk_shreconstruct_find_fit_as (
+      w->pair->config, w->pair->is_modal, &fit_of_r, error);
+  if (status != IMK_OK)
+    return status;
+  if (*scale < 0 || fit_of_r.runs_away)
+    return refuse_sign (fit_of_r.lowest, error);
+  *scale = fmax (fit_of_r.largest, 1);
+  if (fit_of_r.largest < LEAST_LARGEST)
     imk_error_set (doubt, IMK_ERROR_CONFIG,
         "The interaction matrix does not explain the control matrix: R D is at "
         "most %.3g, where 1 is expected, so slopes of excluded cells are "
         "predicted too small. Check that interaction-location has the unit of "
         "the commands, and leave gains to gain and mode-gains, or use "
         "invalid-policy=zero.",
-        largest);
+        fit_of_r.largest);
   return IMK_OK;
 }
 
