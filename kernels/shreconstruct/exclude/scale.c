@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "shreconstruct/dot.h"
+
 /* | X z - X^T z | relative to the trace of X: rounding to float32 leaves 1e-7
  * times the condition of R. */
 #define MOST_ASYMMETRY 1e-3
@@ -37,7 +39,7 @@
 /* Another P leaves the largest eigenvalue of X near 1. */
 #define LEAST_LARGEST 0.8
 
-enum { LANES = 8, N_PROBES = 3, N_VECTORS = 5 };
+enum { N_PROBES = 3, N_VECTORS = 5 };
 
 /* Room for products with one z; [n_rows] each. */
 typedef struct Work {
@@ -62,21 +64,7 @@ dot (const double *a, const double *b, size_t n)
   return sum;
 }
 
-static double
-dot_row (const float *row, const double *modes, uint32_t n)
-{
-  double sums[LANES] = {0}, sum = 0;
-  uint32_t i = 0;
-
-  for (; i + LANES <= n; i += LANES)
-    for (uint32_t k = 0; k < LANES; k++)
-      sums[k] += row[i + k] * modes[i + k];
-  for (; i < n; i++)
-    sum += row[i] * modes[i];
-  for (uint32_t k = 0; k < LANES; k++)
-    sum += sums[k];
-  return sum;
-}
+IMK_SHRECONSTRUCT_DOT (dot_row, float, double, double)
 
 /* @out: @left @right^T @v, both [n_rows][n_modes]; may be @v */
 static void
