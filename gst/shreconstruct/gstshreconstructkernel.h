@@ -58,7 +58,8 @@ ImkStatus gst_sh_reconstruct_kernel_open (GstShReconstructKernel *self,
 ImkStatus gst_sh_reconstruct_kernel_update (GstShReconstructKernel *self,
     const GstShReconstructSensor *sensor, ImkError *error);
 
-/* Of a frame, too. */
+/* Warns once of each doubt of the kernel: when it is made, and after a frame,
+ * as cells that are held make one later. */
 void gst_sh_reconstruct_kernel_warn_of_doubt (GstShReconstructKernel *self);
 
 /* Its state is kept for the next one. */

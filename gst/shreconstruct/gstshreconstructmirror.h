@@ -8,6 +8,8 @@ G_BEGIN_DECLS
 
 /* @n: commands of the mirror
  * @matrix: (nullable): T [n_commands][n], transposed
+ * @serial: of the file of @matrix
+ * @commands: [n_commands]: c0
  * @sent: [n]: its commands, T c0 before the first frame
  * @reference: [n]: T c0
  * @lack: [n]: what limits have added to the last ones, but not on the way to
@@ -16,17 +18,17 @@ G_BEGIN_DECLS
  * @is_limited: a limit has changed the last ones
  * @is_moving: on the way to another c0 */
 typedef struct {
-  guint n, n_commands;
-  gfloat *matrix, *sent, *reference, *lack;
+  guint n, n_commands, serial;
+  gfloat *matrix, *commands, *sent, *reference, *lack;
   ImkShlimits limits;
   gboolean has_sent, is_limited, is_moving;
 } GstShReconstructMirror;
 
-/* Takes the matrix and the limits of mirror @i out of @plan. A mirror of as
- * many commands goes on from those that were sent. Returns: whether T c0 is
- * within the limits */
+/* Takes the matrix, if its file is another one, and the limits of mirror @i
+ * from @plan. A mirror of as many commands goes on from those that were sent.
+ * Returns: whether T c0 is within the limits */
 gboolean gst_sh_reconstruct_mirror_take (
-    GstShReconstructMirror *self, GstShReconstructPlan *plan, guint i);
+    GstShReconstructMirror *self, const GstShReconstructPlan *plan, guint i);
 void gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self);
 
 /* @commands: c of the main output

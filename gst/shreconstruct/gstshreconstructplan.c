@@ -413,12 +413,7 @@ plan_mirror (const GstShReconstructSettings *s, guint mirror,
 
     return wrong_shape (file, a, property, expected, error);
   }
-  p->mirror_commands[mirror] = (guint) a->dims[0];
-  p->mirrors[mirror] = g_new (gfloat, a->n);
-  for (gsize row = 0; row < a->dims[0]; row++)
-    for (gsize k = 0; k < n; k++)
-      p->mirrors[mirror][k * a->dims[0] + row] =
-          (gfloat) a->values[row * n + k];
+  p->mirrors[mirror] = file;
   return IMK_OK;
 }
 
@@ -507,6 +502,4 @@ gst_sh_reconstruct_plan_clear (GstShReconstructPlan *p)
   g_clear_pointer (&p->forward, g_free);
   g_clear_pointer (&p->dead, g_free);
   g_clear_pointer (&p->map, g_free);
-  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
-    g_clear_pointer (&p->mirrors[i], g_free);
 }

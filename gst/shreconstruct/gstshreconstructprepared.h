@@ -17,7 +17,8 @@ void gst_sh_reconstruct_prepared_free (GstShReconstructPrepared *self);
 /* --- in any thread -------------------------------------------------------- */
 
 /* Makes a kernel if the element has one, and another would take long.
- * @candidate: (transfer full): what is about to be set; @groups: what of it */
+ * @candidate: (transfer full): the settings with the new values
+ * @groups: those of the properties that change */
 void gst_sh_reconstruct_prepared_make (GstShReconstructPrepared *self,
     GstShReconstructSettings *candidate, guint groups);
 

@@ -70,7 +70,8 @@ void gst_sh_reconstruct_prepare (
  * @order: of the columns of the file of the control matrix
  * @fit: of both matrices; NaN is its largest where it was not found
  * @map: (nullable): [n_outputs] of the command of each, -1 for none
- * @mirrors: (nullable): [n_commands][mirror_commands]: transposed matrices */
+ * @mirrors: (nullable): files [commands of the mirror, n_commands], which the
+ *   settings own: a mirror copies its matrix only where the file is another */
 typedef struct {
   ImkShreconstructConfig config;
   gboolean has_matrices, is_idle;
@@ -81,9 +82,8 @@ typedef struct {
   guint8 *dead;
   guint n_outputs;
   gint *map;
-  guint mirror_commands[GST_SH_RECONSTRUCT_N_MIRRORS];
+  const GstImagingFile *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
   ImkShlimits mirror_limits[GST_SH_RECONSTRUCT_N_MIRRORS];
-  gfloat *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
 } GstShReconstructPlan;
 
 /* @with_matrices: FALSE for imk_shreconstruct_update (), which reads none

@@ -59,7 +59,7 @@ ImkStatus gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self,
 ImkStatus gst_sh_reconstruct_slopes_map (
     GstShReconstructSlopes *self, ImkError *error);
 /* Returns: (nullable): row and column of each lenslet, [n_cells][2]; until
- * close. Only the wavefront needs them. */
+ * close. The wavefront and the file of a calibration need them. */
 const guint32 *gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self);
 void gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self);
 

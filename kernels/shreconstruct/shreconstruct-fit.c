@@ -145,9 +145,9 @@ find_largest (Loop *l, double shift, uint64_t *seed)
   return exp (growth / N_LAST);
 }
 
-static ImkStatus
-find (const ImkShreconstructConfig *c, bool is_modal, ImkShreconstructFit *fit,
-    ImkError *error)
+ImkStatus
+imk_shreconstruct_find_fit_as (const ImkShreconstructConfig *c, bool is_modal,
+    ImkShreconstructFit *fit, ImkError *error)
 {
   Loop l;
   uint64_t seed = 1;
@@ -176,9 +176,11 @@ imk_shreconstruct_find_fit (const ImkShreconstructConfig *given,
   c = imk_config_read (given, &own, "imk_shreconstruct_config_init", error);
   if (!c)
     return IMK_ERROR_CONFIG;
-  status = find (c, c->interaction_is_modal, fit, error);
+  status =
+      imk_shreconstruct_find_fit_as (c, c->interaction_is_modal, fit, error);
   if (status == IMK_OK && fit->runs_away && c->modes &&
-      c->n_modes == c->n_commands && find (c, true, &modal, NULL) == IMK_OK &&
+      c->n_modes == c->n_commands &&
+      imk_shreconstruct_find_fit_as (c, true, &modal, NULL) == IMK_OK &&
       !modal.runs_away)
     *fit = modal;
   return status;

@@ -53,7 +53,6 @@ factor (double *a, uint32_t n)
   return true;
 }
 
-/* @to -= factor @from */
 static void
 subtract (double *to, double factor, const double *from, uint32_t n)
 {

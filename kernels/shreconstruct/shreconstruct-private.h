@@ -38,6 +38,11 @@ imk_shreconstruct_room (uint32_t n_rows)
          IMK_SHRECONSTRUCT_TILE_ROWS * IMK_SHRECONSTRUCT_TILE_ROWS;
 }
 
+/* imk_shreconstruct_find_fit (), where it is decided whether @config has D or
+ * D M. @config is not checked. */
+ImkStatus imk_shreconstruct_find_fit_as (const ImkShreconstructConfig *config,
+    bool is_modal, ImkShreconstructFit *fit, ImkError *error);
+
 /* --- cells that are out of the fit: exclude/exclude.c --------------------- */
 
 typedef struct ImkShreconstructExclude ImkShreconstructExclude;

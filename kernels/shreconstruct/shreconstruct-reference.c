@@ -18,7 +18,6 @@
 
 enum { TERMS = IMK_SHRECONSTRUCT_MAX_TERMS + 1 };
 
-/* Rows of the past move on by one. */
 static void
 shift (double *past, uint32_t n)
 {

@@ -68,8 +68,9 @@ typedef enum ImkShreconstructStorage {
  *   each command; read with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, and by
  *   imk_shreconstruct_find_fit()
  * @exclude_cells: the most cells that a frame takes out of the fit or back
- *   into it, 1 or more. It bounds the time of a frame: a cell costs about
- *   4 n_out n_modes + 8 n_out^2 multiplications, with n_out cells out
+ *   into it, 1 or more. It bounds the time of a frame: with n_out cells out, to
+ *   take one out costs about 4 n_out n_modes + 4 n_out^2 multiplications, and
+ *   to take one back up to 16 n_out^2
  * @dead: (nullable): [n_commands], not 0 where an actuator does not move: its
  *   command is always that of @reference
  * @storage: with 16 bits a GPU reads half as much of its memory for each frame.
@@ -78,8 +79,9 @@ typedef enum ImkShreconstructStorage {
  *   the largest of their row. Not with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, which
  *   needs R as it was made
  * @interaction_is_modal: @interaction is D M [2 n_cells][n_modes], the slopes
- *   of one unit of each mode. With as many modes as commands it is tried, too,
- *   where D M does not fit
+ *   of one unit of each mode. If false and there are as many modes as commands,
+ *   the shape does not tell: @interaction is taken as D, and if R does not fit
+ *   that, as D M
  *
  * Arrays belong to the caller. imk_shreconstruct_new() copies them. */
 typedef struct ImkShreconstructConfig {
@@ -146,7 +148,8 @@ IMK_API ImkStatus imk_shreconstruct_new (ImkBackend backend,
  * Takes as long as reading the vectors of @config, but for the first limit of
  * an object with modes: see imk_shreconstruct_new().
  * Returns: as imk_shreconstruct_new(). After IMK_ERROR_CONFIG nothing has
- *   changed; after another error only free @self, or take over its state */
+ *   changed. After another error @self can only be freed, or be the source of
+ *   imk_shreconstruct_take_state() */
 IMK_API ImkStatus imk_shreconstruct_update (ImkShreconstruct *self,
     const ImkShreconstructConfig *config, ImkError *error);
 
@@ -227,11 +230,12 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  * For the first three k is found from D and R; for another P it is the largest
  * eigenvalue of R D, or 1 if that is smaller, and below 0.8 it is doubtful: see
  * imk_shreconstruct_doubt(). An R with the sign of -D is an error. Cells for
- * which D or R has only zeros are never taken out. The inverse of I - D_S R_S
- * follows cell by cell, at most @exclude_cells a frame. Until its turn an
+ * which D or R has only zeros are never taken out. The Cholesky factor of
+ * I - D_S R_S + 0.1 I, with which the system is solved in 8 iterations, follows
+ * the cells of S one by one, at most @exclude_cells a frame. Until its turn an
  * invalid cell counts as 0, and one that is valid again stays out; valid cells
  * come back first. Half of the cells can be out, up to 2048. For an eigenvalue
- * e of I - D_S R_S the inverse has (1 - (1 - 1.15 e / (e + 0.1))^8) / e: a mode
+ * e of I - D_S R_S the result has (1 - (1 - 1.15 e / (e + 0.1))^8) / e: a mode
  * that no valid cell sees is not moved, and one that they hardly see is moved
  * less. So the estimate is exact to 1e-6 of each mode whose noise grows by less
  * than 2 times, and noise grows by less than 6 times.
@@ -272,7 +276,7 @@ IMK_API ImkStatus imk_shreconstruct_end (ImkShreconstruct *self,
     float *commands, ImkShreconstructReport *report, void *stream,
     ImkError *error);
 
-/* Both. */
+/* imk_shreconstruct_begin() and imk_shreconstruct_end() in one call. */
 IMK_API ImkStatus imk_shreconstruct_process_images (ImkShreconstruct *self,
     const ImkImage *slopes, const ImkImage *flags, float *commands,
     ImkShreconstructReport *report, void *stream, ImkError *error);
@@ -298,9 +302,9 @@ IMK_API void imk_shreconstruct_add (
 IMK_API bool imk_shreconstruct_get_coefficients (
     const ImkShreconstruct *self, float *coefficients);
 
-/* Gives back what @self has on a device, also on one that has failed; nothing
- * on a CPU. What is left, which needs no context, is its state, for
- * imk_shreconstruct_take_state(), and to free it. */
+/* Frees what @self has on a device, also on one that has failed. Does nothing
+ * on a CPU. Only the state is left: then @self can only be the source of
+ * imk_shreconstruct_take_state(), and be freed. Neither needs a context. */
 IMK_API void imk_shreconstruct_leave_device (ImkShreconstruct *self);
 
 /* @self may be NULL. */

@@ -909,6 +909,24 @@ CHECK_LOOP_TEST (test_the_matrix_of_a_mirror_stays, 2)
   check_warning (bus, LIBRARY, SETTINGS, "The pad mirror_0 has no matrix");
 }
 
+/* Read again, with another matrix, and kept when a gain changes. */
+CHECK_TEST (test_a_mirror_takes_another_matrix)
+{
+  static const gfloat two[] = {2, 2};
+  g_autoptr (CheckHarness) h = mirror_harness ("");
+  g_autofree gchar *tip = check_path_of ("tip.npy");
+  g_autofree gchar *means = check_path_of ("means.npy");
+
+  fail_unless_equals_float (step (h, -1), 1);
+  write_array ("tip.npy", 1, N_COMMANDS, two);
+  g_object_set (h->element, "gain", 0.5, NULL);
+  fail_unless_equals_float (step (h, -2), 2);
+  g_object_set (h->element, "mirror-0-location", tip, "gain", 1.0, NULL);
+  fail_unless_equals_float (step (h, -1), 6);
+  g_object_set (h->element, "matrix-location", means, NULL);
+  fail_unless_equals_float (step (h, -1), 8);
+}
+
 static GstPadProbeReturn
 count_queries (GstPad *pad, GstPadProbeInfo *info, gpointer n)
 {

@@ -11,8 +11,8 @@ import numpy as np
 from support import SOURCE, TIMEOUT, FolderCase, Gst, blocks, damage_sidecar, gst_imaging, main, name_axes, play
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging import metadata
-from gst_imaging.ao import aot, bases
+from gst_imaging import library, metadata
+from gst_imaging.ao import aot, bases, interaction, telemetry
 
 CELLS, PITCH = 6, 8  # along each axis
 SENSOR = f"shcentroid name=sh columns={CELLS} rows={CELLS} pitch-x={PITCH} pitch-y={PITCH}"
@@ -46,7 +46,10 @@ class Stream:
         self.pipeline.set_state(Gst.State.NULL)
 
     def buffer(self, frame):
-        self.source.emit("push-buffer", Gst.Buffer.new_wrapped(frame.tobytes()))
+        return self.push(Gst.Buffer.new_wrapped(frame.tobytes()))
+
+    def push(self, buffer):
+        self.source.emit("push-buffer", buffer)
         sample = self.sink.emit("try-pull-sample", TIMEOUT * Gst.SECOND)
         if not sample:
             message = self.pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
@@ -54,7 +57,10 @@ class Stream:
         return sample.get_buffer()
 
     def commands(self, frame):
-        buffer = self.buffer(frame)
+        return self.numbers(self.buffer(frame))
+
+    @staticmethod
+    def numbers(buffer):
         return np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.float32).astype(float)
 
 
@@ -674,6 +680,69 @@ class Ao(Folder):
             with open(path + ".json", "w", encoding="utf-8") as file:
                 json.dump({**told, "row-column": wrong}, file)
             self.assertIn(sentence, self.invert(path, status=3)[1])
+
+    def files_of_all_kinds(self):
+        """Generates paths of a matrix: NumPy and FITS, in the shapes and with the names of axes that tell where slopes are, and their order"""
+        shapes = (8, 3), (3, 8), (8, 4), (3, 4, 2), (3, 2, 4), (4, 2, 3), (2, 4, 3), (2, 2, 4), (4, 2, 2), (2, 3, 4), (4, 3, 2), (2, 4, 2)
+        names = ("", "", ""), ("slopes x-then-y", "", ""), ("Interleaved", "", ""), ("slopes", "command", ""), ("command", "slopes", ""), \
+            ("", "slopes interleaved", "command"), ("", "", "slopes"), ("", "", "slopes x-then-y"), ("x", "y", "slopes interleaved"), \
+            ("slopes", "", "slopes interleaved"), ("command", "x-then-y", "slopes")
+        for shape in shapes:
+            for told in sorted({told[:len(shape)] for told in names}):
+                values = self.rng.normal(size=shape).astype(np.float32)
+                cards = [f"CTYPE{i}  = '{name:8}'" for i, name in enumerate(told, 1) if name]
+                yield self.save_fits("some.fits", values, *cards), (shape, told, "FITS")
+                path = self.save("some.npy", values)
+                name_axes(path, shape, *told)
+                yield path, (shape, told, "npy")
+
+    def read_as_invert(self, path, axis):
+        """Returns: the matrix, x of all cells and then y; None for one with an odd number of slopes"""
+        values = library.Arrays().read(path)
+        matrix, _name, order, _turned = interaction.turn(path, values, axis, lambda _text: None)
+        if matrix.shape[axis] % 2:
+            return None
+        return telemetry.in_order(np, matrix, axis, order == "interleaved").reshape(matrix.shape)
+
+    def commands(self, n_cells, properties, slopes, *flags):
+        """Returns: of a loop with gain 1"""
+        types, dims = ("float32,uint8", f"{n_cells}:2:1:1,{n_cells}:1:1:1") if flags else ("float32", f"{n_cells}:2:1:1")
+        caps = f'other/tensors,format=static,num_tensors={1 + len(flags)},types=(string)"{types}",dimensions=(string)"{dims}",framerate=1/1'
+        buffer = Gst.Buffer.new_wrapped(slopes.astype(np.float32).tobytes())
+        for more in flags:
+            buffer = buffer.append(Gst.Buffer.new_wrapped(more.tobytes()))
+        with Stream(f"shreconstruct gain=1 {properties}", caps) as stream:
+            return stream.numbers(stream.push(buffer))
+
+    def test_a_control_matrix_is_read_as_the_element_reads_it(self):
+        for path, kind in self.files_of_all_kinds():
+            with self.subTest(kind=kind):
+                matrix = self.read_as_invert(path, 1)
+                slopes = self.rng.normal(size=8)
+                if matrix is None or matrix.shape[1] != 8:
+                    with self.assertRaises(AssertionError):
+                        self.commands(4, f"matrix-location={path}", slopes)
+                else:
+                    np.testing.assert_allclose(self.commands(4, f"matrix-location={path}", slopes), -matrix @ slopes, atol=1e-5)
+
+    def test_an_interaction_matrix_is_read_as_the_element_reads_it(self):
+        flags = np.zeros(4, np.uint8)
+        flags[1] = 1  # which takes D to leave it out
+        for path, kind in self.files_of_all_kinds():
+            with self.subTest(kind=kind):
+                matrix = self.read_as_invert(path, 0)
+                if matrix is None or len(matrix) != 8:
+                    continue
+                control, slopes = self.save("r.npy", np.linalg.pinv(matrix).astype(np.float32)), self.rng.normal(size=8)
+                found = [self.commands(4, f"matrix-location={control} invalid-policy=exclude interaction-location={d}", slopes, flags)
+                         for d in (path, self.save("plain.npy", matrix))]
+                np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+
+    def test_a_named_column_of_pairs_is_x_then_y(self):
+        """Slopes are not along the row of pairs, so its shape does not tell their order"""
+        path = self.save_fits("named.fits", self.rng.normal(size=(8, 3, 2)).astype(np.float32), "CTYPE3  = 'slopes  '")
+        plain = self.save("plain.npy", library.Arrays().read(path).reshape(8, 6))
+        np.testing.assert_allclose(self.invert(path)[0], self.invert(plain)[0], atol=1e-5)
 
     def test_weak_modes_are_left_out_or_weakened(self):
         u, v = (np.linalg.qr(self.rng.normal(size=shape))[0] for shape in ((2 * N, 6), (6, 6)))

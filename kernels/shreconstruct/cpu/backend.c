@@ -120,7 +120,6 @@ past_of (const Cpu *cpu, const State *s, double *past, uint32_t i)
   return past + (size_t) ((s->first + i) % TERMS) * cpu->config.n_modes;
 }
 
-/* Returns: valid cells */
 static uint32_t
 find_valid (Cpu *cpu, const float *slopes, const uint8_t *flags)
 {

@@ -12,10 +12,11 @@
 
 #include "imk/parallel.h"
 #include "shreconstruct/cpu/loops.h"
+#include "shreconstruct/dot.h"
 #include "shreconstruct/exclude/scale.h"
 #include "shreconstruct/shreconstruct-private.h"
 
-enum { MOST_OUT = 2048, LANES = 8 };
+enum { MOST_OUT = 2048 };
 
 /* w, and how K y = g is solved: y += RELAX ((K + w I)^-1 (g + w y) - y), from
  * 0. K is singular where no valid cell sees a mode, which stays 0. Of another
@@ -39,21 +40,8 @@ struct ImkShreconstructExclude {
   ImkError doubt; /* of k; without a message if there is none */
 };
 
-static double
-dot (const float *a, const float *b, uint32_t n)
-{
-  double sums[LANES] = {0}, sum = 0;
-  uint32_t i = 0;
-
-  for (; i + LANES <= n; i += LANES)
-    for (uint32_t k = 0; k < LANES; k++)
-      sums[k] += (double) a[i + k] * b[i + k];
-  for (; i < n; i++)
-    sum += (double) a[i] * b[i];
-  for (uint32_t k = 0; k < LANES; k++)
-    sum += sums[k];
-  return sum;
-}
+IMK_SHRECONSTRUCT_DOT (dot, float, float, double)
+IMK_SHRECONSTRUCT_DOT (product, double, double, double)
 
 static const float *
 row_of (const ImkShreconstructExclude *self, const float *rows, uint32_t cell,
@@ -66,22 +54,6 @@ static double *
 factor_row (const ImkShreconstructExclude *self, uint32_t i)
 {
   return self->factor + (size_t) i * 2 * self->most_out;
-}
-
-static double
-product (const double *a, const double *b, uint32_t n)
-{
-  double sums[LANES] = {0}, sum = 0;
-  uint32_t i = 0;
-
-  for (; i + LANES <= n; i += LANES)
-    for (uint32_t k = 0; k < LANES; k++)
-      sums[k] += a[i + k] * b[i + k];
-  for (; i < n; i++)
-    sum += a[i] * b[i];
-  for (uint32_t k = 0; k < LANES; k++)
-    sum += sums[k];
-  return sum;
 }
 
 static ImkStatus
@@ -192,7 +164,8 @@ fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c,
 {
   const size_t n_rows = 2 * (size_t) c->n_cells;
   const size_t size = n_rows * c->n_modes * sizeof (float);
-  const ImkShreconstructPair pair = {self->d, self->r, n_rows, c->n_modes};
+  ImkShreconstructPair pair = {
+      c, c->interaction_is_modal, self->d, self->r, n_rows, c->n_modes};
   double scale;
   ImkStatus status = IMK_OK;
 
@@ -205,6 +178,7 @@ fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c,
     status = imk_shreconstruct_find_scale (&pair, &scale, &self->doubt, error);
   if (status == IMK_ERROR_CONFIG && c->modes && c->n_modes == c->n_commands) {
     memcpy (self->d, c->interaction, size);
+    pair.is_modal = true;
     status = imk_shreconstruct_find_scale (&pair, &scale, &self->doubt, NULL);
   }
   if (status != IMK_OK)

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "shreconstruct/dot.h"
+
 /* | X z - X^T z | relative to the trace of X: rounding to float32 leaves 1e-7
  * times the condition of R. */
 #define MOST_ASYMMETRY 1e-3
@@ -31,14 +33,13 @@
  * eigenvalues are the same then. */
 #define MOST_SPREAD 1e-2
 
-/* The part of the largest eigenvalue of X that one below 0 can be without
- * having the wrong sign, and likewise a: rounding. */
+/* The part of the size of k X G z by which a X X z can be below 0: rounding. */
 #define MOST_BELOW_0 0.1
 
 /* Another P leaves the largest eigenvalue of X near 1. */
 #define LEAST_LARGEST 0.8
 
-enum { LANES = 8, N_PROBES = 3, N_VECTORS = 5 };
+enum { N_PROBES = 3, N_VECTORS = 5 };
 
 /* Room for products with one z; [n_rows] each. */
 typedef struct Work {
@@ -63,21 +64,7 @@ dot (const double *a, const double *b, size_t n)
   return sum;
 }
 
-static double
-dot_row (const float *row, const double *modes, uint32_t n)
-{
-  double sums[LANES] = {0}, sum = 0;
-  uint32_t i = 0;
-
-  for (; i + LANES <= n; i += LANES)
-    for (uint32_t k = 0; k < LANES; k++)
-      sums[k] += row[i + k] * modes[i + k];
-  for (; i < n; i++)
-    sum += row[i] * modes[i];
-  for (uint32_t k = 0; k < LANES; k++)
-    sum += sums[k];
-  return sum;
-}
+IMK_SHRECONSTRUCT_DOT (dot_row, float, double, double)
 
 /* @out: @left @right^T @v, both [n_rows][n_modes]; may be @v */
 static void
@@ -147,36 +134,6 @@ is_symmetric (const Work *w, const Sums *s)
   return s->asymmetry <= pow (MOST_ASYMMETRY * trace, 2);
 }
 
-/* By power iteration.
- * Returns: the size of the eigenvalue of X - @shift that is farthest from 0 */
-static double
-find_largest (Work *w, double shift)
-{
-  enum { MOST_STEPS = 30 };
-  const size_t n = w->pair->n_rows;
-  double *v = w->y, *image = w->xy, squares = 0;
-
-  for (size_t i = 0; i < n; i++)
-    v[i] = w->z[i];
-  for (int step = 0; step < MOST_STEPS; step++) {
-    const double size = dot (v, v, n);
-    double along;
-
-    if (size == 0)
-      return 0;
-    apply_x (w, v, image);
-    for (size_t i = 0; i < n; i++)
-      image[i] -= shift * v[i];
-    along = dot (v, image, n) / size;
-    squares = dot (image, image, n) / size;
-    for (size_t i = 0; i < n; i++)
-      v[i] = image[i] / sqrt (size);
-    if (squares - along * along <= 1e-6 * squares)
-      break;
-  }
-  return sqrt (squares);
-}
-
 /* Returns: k of the two unknowns, 0 where they do not tell it */
 static double
 fit (const Sums *s)
@@ -220,7 +177,8 @@ find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
 {
   Sums s = {0};
   uint64_t seed = 1;
-  double largest, lowest;
+  ImkShreconstructFit fit_of_r;
+  ImkStatus status;
 
   for (int i = 0; i < N_PROBES; i++)
     add_probe (w, &s, &seed);
@@ -234,19 +192,21 @@ find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
     *scale = find_common (&s);
   if (*scale > 0)
     return IMK_OK;
-  largest = find_largest (w, 0);
-  lowest = largest - find_largest (w, largest);
-  if (*scale < 0 || lowest < -MOST_BELOW_0 * largest)
-    return refuse_sign (*scale < 0 ? -largest : lowest, error);
-  *scale = fmax (largest, 1);
-  if (largest < LEAST_LARGEST)
+  status = imk_shreconstruct_find_fit_as (
+      w->pair->config, w->pair->is_modal, &fit_of_r, error);
+  if (status != IMK_OK)
+    return status;
+  if (*scale < 0 || fit_of_r.runs_away)
+    return refuse_sign (fit_of_r.lowest, error);
+  *scale = fmax (fit_of_r.largest, 1);
+  if (fit_of_r.largest < LEAST_LARGEST)
     imk_error_set (doubt, IMK_ERROR_CONFIG,
         "The interaction matrix does not explain the control matrix: R D is at "
         "most %.3g, where 1 is expected, so slopes of excluded cells are "
         "predicted too small. Check that interaction-location has the unit of "
         "the commands, and leave gains to gain and mode-gains, or use "
         "invalid-policy=zero.",
-        largest);
+        fit_of_r.largest);
   return IMK_OK;
 }
 

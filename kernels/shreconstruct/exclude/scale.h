@@ -4,10 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "imk/status.h"
+#include "shreconstruct/shreconstruct-private.h"
 
-/* @d, @r: [n_rows][n_modes]: D M, and R transposed; n_rows is 2 n_cells */
+/* @d, @r: [n_rows][n_modes]: D M, and R transposed; n_rows is 2 n_cells
+ * @config, @is_modal: that they are of, by imk_shreconstruct_find_fit_as () */
 typedef struct ImkShreconstructPair {
+  const ImkShreconstructConfig *config;
+  bool is_modal;
   const float *d, *r;
   size_t n_rows;
   uint32_t n_modes;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 3, LANES = 8 };
+#include "shreconstruct/dot.h"
+
+enum { MOST_STEPS = 3 };
 #define LEAST_GRADIENT 1e-3 /* of the first one */
 
 /* @n_outputs: of all mirrors; the vectors are room */
@@ -17,21 +19,7 @@ typedef struct System {
   float *commands, *gradient, *direction, *image, *rest;
 } System;
 
-static float
-dot (const float *a, const float *b, uint32_t n)
-{
-  float sums[LANES] = {0}, sum = 0;
-  uint32_t i = 0;
-
-  for (; i + LANES <= n; i += LANES)
-    for (uint32_t k = 0; k < LANES; k++)
-      sums[k] += a[i + k] * b[i + k];
-  for (; i < n; i++)
-    sum += a[i] * b[i];
-  for (uint32_t k = 0; k < LANES; k++)
-    sum += sums[k];
-  return sum;
-}
+IMK_SHRECONSTRUCT_DOT (dot, float, float, float)
 
 static void
 add (float *to, float factor, const float *values, uint32_t n)

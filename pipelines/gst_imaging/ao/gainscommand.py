@@ -57,8 +57,8 @@ def controller_of(np, options, read, n_modes):
 def arrays(np, options, read, warn):
     slopes = library.Arrays().read(options.input)  # NaN is a cell without a centroid
     values = {name: read(np, getattr(options, name), name) if getattr(options, name) else None for name in FILES}
-    control, name, _turned = interaction.turn(options.matrix, values["matrix"], 1, warn)
-    if control.ndim == 2 and control.shape[1] % 2 == 0 and interaction.order_of_file(name, values["matrix"].shape) == "interleaved":
+    control, _name, order, _turned = interaction.turn(options.matrix, values["matrix"], 1, warn)
+    if control.ndim == 2 and control.shape[1] % 2 == 0 and order == "interleaved":
         control = telemetry.in_order(np, control, 1, True).reshape(control.shape)
     if not options.mode_commands and images.find(options.matrix, "matrix")[1] == "MEASUREMENTS_TO_MODES":
         raise Failure(WRONG_USE, f"{options.matrix} has the image MEASUREMENTS_TO_MODES, whose rows are modes: give --mode-commands, such as the same file.")

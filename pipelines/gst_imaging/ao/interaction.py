@@ -29,9 +29,10 @@ def lenslets_of_mask(np, path, n_cells):
         mask = images.read(path, "mask")
     except Failure:
         return None
-    places = np.argwhere(mask >= 0)
-    numbers = mask[mask >= 0]
-    return places[np.argsort(numbers)].tolist() if np.array_equal(np.sort(numbers), np.arange(n_cells)) else None
+    is_used = ~(mask < 0)  # NaN is no number of a cell
+    places, numbers = np.argwhere(is_used), mask[is_used]
+    is_whole = mask.ndim == 2 and np.array_equal(np.sort(numbers), np.arange(n_cells))
+    return places[np.argsort(numbers)].tolist() if is_whole else None
 
 
 def lenslets_of(np, path, n_cells):
@@ -55,11 +56,6 @@ def order_of(name):
     return next((order for order in ORDERS if order in name), None)
 
 
-def order_of_file(name, shape):
-    """shape: in the file. Returns: the order that the name of an axis tells; else of [modes, cells, 2] that of its shape; None for none"""
-    return order_of(name) or ("interleaved" if is_of_pairs(shape) else None)
-
-
 def is_of_pairs(shape):
     return len(shape) == 3 and shape[2] == 2 != shape[1]
 
@@ -72,21 +68,22 @@ def has_slopes(name):
     return "slope" in name or order_of(name) is not None
 
 
-def turn(path, values, axis, warn):
-    """As shreconstruct finds it. axis: of the slopes, 0 of an interaction matrix and 1 of a control matrix. A cube, as cacao has, is
-    [modes, y, x], but [cells, 2, commands] is one of pairs, as the AOT convention has it. Returns: the matrix with its slopes along the axis; the name of that axis; and whether it was transposed"""
+def turn(path, values, axis, warn, sensor_is_known=True):
+    """As shreconstruct finds it (gstshreconstructmatrix.c). axis: of the slopes, 0 of an interaction matrix and 1 of a control matrix. A cube, as
+    cacao has, is [modes, y, x], but [cells, 2, commands] is one of pairs, as the AOT convention has it. Returns: the matrix with its slopes along
+    the axis; the name of that axis; the order of its slopes as the file tells it, None for none; and whether the matrix was transposed"""
     if values.ndim not in (2, 3):
-        return values, "", False
-    part = images.part_of(path, KINDS[axis])
+        return values, "", None, False
+    part, shape = images.part_of(path, KINDS[axis]), list(values.shape)
     *row, column = names_of(path, part, values.ndim)
     row = " ".join(row)
-    is_named, shape = has_slopes(row) != has_slopes(column), list(values.shape)
-    if axis == 0 and is_of_cells(shape) and (part >= 0 or not is_named):
+    if axis == 0 and is_of_cells(shape) and (part >= 0 or not (has_slopes(row) or has_slopes(column))):
         if part < 0:
             warn(f"{path} has the shape {shape}: it is taken as [cells, 2, commands], dx and dy of {shape[0]} cells for {shape[2]} commands.")
-        return values.reshape(-1, shape[2]), "slopes interleaved", False
-    along_row = has_slopes(row) if is_named else values.ndim == 3 or axis == 1
-    if len(shape) == 3 and not is_named and axis == 0 and shape[0] == 2 != shape[1]:
+        return values.reshape(-1, shape[2]), "slopes interleaved", "interleaved", False
+    is_named = has_slopes(row) != has_slopes(column)
+    along_row = has_slopes(row) if is_named else len(shape) == 3 or axis == 1
+    if len(shape) == 3 and not is_named and axis == 0 and shape[0] == 2 != shape[1] and not sensor_is_known:
         raise Failure(UNREADABLE, f"{path} has the shape {shape}: it can be [2, cells, commands], or a cube of 2 commands. Save it with two axes,"
                                   " [2 cells, commands].")
     values = values.reshape(len(values), -1)
@@ -95,19 +92,20 @@ def turn(path, values, axis, warn):
         warn(f"{path} has the shape {shape}: it is taken as a cube of {len(values)} {'commands' if axis == 0 else 'modes'} with"
              f" {values.shape[1]} slopes each, {slopes}.")
     name = row if along_row else column
+    order = order_of(name) or ("interleaved" if along_row and is_of_pairs(shape) else None)
     if along_row == (axis == 1):
-        return values, name, False
+        return values, name, order, False
     if len(shape) == 2:
         warn(f"{path} names the axis along its {'rows' if along_row else 'columns'} \"{name}\": it is"
              f" {'[commands, slopes]' if along_row else '[slopes, commands]'}, and was transposed.")
-    return values.T, name, True
+    return values.T, name, order, True
 
 
-def check_order(path, name, shape, order):
-    """order: that of --slope-order. Returns: the order that counts"""
+def check_order(path, name, found, order):
+    """found: that of the file, by a name or its shape. order: that of --slope-order. Returns: the order that counts"""
     told = order_of(name)
     if order in (None, "auto"):
-        return order_of_file(name, shape) or "x-then-y"
+        return found or "x-then-y"
     if told and told != order:
         raise Failure(WRONG_USE, f"{path} says that its slopes are {told}, and --slope-order says the other order. Leave --slope-order out, or"
                                  " correct the file.")
@@ -174,12 +172,12 @@ def arrange(np, path, values, noise, order, made):
     """noise: the path of the standard errors and their array, or None. order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
     check_kind(np, path, values)
     shape = values.shape
-    values, name, is_transposed = turn(path, values, 0, made.warn)
+    values, name, found, is_transposed = turn(path, values, 0, made.warn, sensor_is_known=False)
     if noise and noise[1].shape != shape:
         raise Failure(UNREADABLE, f"{noise[0]} has the shape {list(noise[1].shape)}; the noise of {path} has {list(shape)}. Move it away, or name another"
                                   " file with --matrix-noise.")
     check_shape(np, path, values)
-    order = check_order(path, name, shape, order)
+    order = check_order(path, name, found, order)
     made.setting("slope-order", order, "x-then-y")  # of the file beside the matrix, which is no input
     made.setting("transposed", is_transposed, False)
     warn_of(np, path, values, has_slopes(name), made.warn)

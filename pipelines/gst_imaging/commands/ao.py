@@ -342,9 +342,9 @@ class Recording:
     def read_in_order(self, path, axis):
         """axis: of slopes, which become two: x or y, cell. The order is that which shreconstruct finds: by its property, else by the file."""
         given = read_array(self.np, path, interaction.KINDS[axis])
-        values, name, _turned = interaction.turn(path, given, axis, lambda _text: None)
+        values, _name, found, _turned = interaction.turn(path, given, axis, lambda _text: None)
         order = self.loop.element.get_property("slope-order").value_nick
-        order = interaction.order_of_file(name, given.shape) if order == "auto" else order
+        order = found if order == "auto" else order
         if axis == 1:
             self.loop.matrix_order = order
         return telemetry.in_order(self.np, values, axis, order == "interleaved")
