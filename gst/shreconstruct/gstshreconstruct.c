@@ -785,7 +785,12 @@ calibrate (GstShReconstruct *self, const gchar *location)
 static gboolean
 save_interaction (GstShReconstruct *self, const gchar *location)
 {
-  return gst_sh_reconstruct_calibration_save (self->calibration, location);
+  GstShReconstructSettings *s = gst_imaging_settings_copy (self->base.settings);
+  const gboolean ok =
+      gst_sh_reconstruct_calibration_save (self->calibration, location, s);
+
+  gst_imaging_settings_free_copy (self->base.settings, s);
+  return ok;
 }
 
 static GstPad *
@@ -856,7 +861,8 @@ static const GstImagingAction actions[] = {
      * Writes the interaction matrix of the last calibration, and its noise. Any
      * thread.
      *
-     * Returns: FALSE where there is none, or after a warning
+     * Returns: FALSE with a warning where there is none, or where @location is
+     * a file that a property names
      */
     {"save-interaction", G_CALLBACK (save_interaction), G_TYPE_BOOLEAN,
         {{"location", GST_IMAGING_KIND_PATH}}, {"interaction-location"},

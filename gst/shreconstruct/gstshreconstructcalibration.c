@@ -18,6 +18,7 @@ struct _GstShReconstructCalibration {
 
   /* under the lock */
   gchar *location;
+  GstShReconstructSeen seen;   /* @location at the request */
   gfloat *interaction, *noise; /* of the last one that was complete */
   guint n_cells, n_commands;
   guint32 *lenslets;        /* (nullable): [n_cells][2] */
@@ -116,16 +117,40 @@ save (GstShReconstructCalibration *self, const gchar *location, GError **error)
   return FALSE;
 }
 
+/* Of a matrix and its noise. */
+static gboolean
+check_unused (
+    const GstShReconstructSettings *s, const gchar *location, GError **error)
+{
+  g_autofree gchar *noise = noise_location (location);
+
+  return gst_sh_reconstruct_destination_check (s, location, error) &&
+         gst_sh_reconstruct_destination_check (s, noise, error);
+}
+
+/* Under the lock, after a calibration: properties and files may be others than
+ * at the request. */
+static gboolean
+save_result (GstShReconstructCalibration *self,
+    const GstShReconstructSettings *s, GError **error)
+{
+  return check_unused (s, self->location, error) &&
+         gst_sh_reconstruct_destination_check_since (
+             &self->seen, self->location, error) &&
+         save (self, self->location, error);
+}
+
 gboolean
-gst_sh_reconstruct_calibration_save (
-    GstShReconstructCalibration *self, const gchar *location)
+gst_sh_reconstruct_calibration_save (GstShReconstructCalibration *self,
+    const gchar *location, const GstShReconstructSettings *s)
 {
   GError *error = NULL;
   gboolean is_there, ok;
 
   g_mutex_lock (&self->lock);
   is_there = self->interaction != NULL;
-  ok = is_there && location && save (self, location, &error);
+  ok = is_there && location && check_unused (s, location, &error) &&
+       save (self, location, &error);
   g_mutex_unlock (&self->lock);
   if (!is_there)
     GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
@@ -185,8 +210,7 @@ check_location (GstShReconstructCalibration *self,
   g_autofree gchar *noise = noise_location (location);
   g_autoptr (GError) error = NULL;
 
-  if (gst_sh_reconstruct_destination_check (s, location, &error) &&
-      gst_sh_reconstruct_destination_check (s, noise, &error) &&
+  if (check_unused (s, location, &error) &&
       gst_imaging_sidecar_check_save (location, &error) &&
       gst_imaging_array_check_save (
           noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error) &&
@@ -212,6 +236,8 @@ gst_sh_reconstruct_calibration_request (GstShReconstructCalibration *self,
   if (ok) {
     g_free (self->location);
     self->location = g_strdup (location);
+    if (location)
+      self->seen = gst_sh_reconstruct_destination_see (location);
     g_atomic_int_set (&self->is_wanted, TRUE);
   }
   g_mutex_unlock (&self->lock);
@@ -387,7 +413,7 @@ warn_of_judgement (
 }
 
 static void
-finish (GstShReconstructCalibration *self)
+finish (GstShReconstructCalibration *self, const GstShReconstructSettings *s)
 {
   ImkShcalibrationReport report;
   ImkShjudgement judgement;
@@ -397,7 +423,7 @@ finish (GstShReconstructCalibration *self)
   g_mutex_lock (&self->lock);
   has_result = take_result (self, &report, &judgement);
   if (self->location && has_result)
-    save (self, self->location, &error);
+    save_result (self, s, &error);
   g_mutex_unlock (&self->lock);
   if (report.n_unseen == self->running_cells) {
     fail (self, "No cell was valid in enough frames. Bring more light to the "
@@ -471,7 +497,7 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     post_progress (self);
     return TRUE;
   case IMK_SHCALIBRATION_DONE:
-    finish (self);
+    finish (self, s);
     return FALSE;
   case IMK_SHCALIBRATION_NO_RESPONSE:
     fail (self, "The slopes do not follow the pokes. Check that the commands "

@@ -22,9 +22,9 @@ gboolean gst_sh_reconstruct_calibration_request (
     const GstShReconstructSettings *settings);
 
 /* Any thread. Returns: FALSE with a warning posted, also before there is a
- * matrix */
-gboolean gst_sh_reconstruct_calibration_save (
-    GstShReconstructCalibration *self, const gchar *location);
+ * matrix, and where @location is a file of @settings */
+gboolean gst_sh_reconstruct_calibration_save (GstShReconstructCalibration *self,
+    const gchar *location, const GstShReconstructSettings *settings);
 
 /* --- of the streaming thread ---------------------------------------------- */
 

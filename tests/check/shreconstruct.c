@@ -1328,6 +1328,51 @@ CHECK_TEST (test_no_half_of_a_calibration_is_written)
   g_rmdir (path);
 }
 
+/* Meanwhile the loop uses the file, also by a link, or somebody wrote it. */
+CHECK_LOOP_TEST (test_a_calibration_checks_its_file_again, 3)
+{
+  static const gchar *const words[] = {
+      "Choose another file", "Choose another file", "save-interaction"};
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *used = in_folder ("$/means.npy");
+  g_autofree gchar *path = in_folder ("$/late.npy");
+  g_autofree gchar *other = in_folder ("$/other.npy");
+  g_autofree gchar *expected = NULL, *found = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  gsize n_expected, n_found;
+  gboolean ok;
+
+  fail_unless (g_file_get_contents (used, &expected, &n_expected, NULL));
+  if (__i__ == 0)
+    fail_unless (
+        g_file_set_contents (path, expected, (gssize) n_expected, NULL));
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  fail_unless (ok);
+  if (__i__ == 0) {
+    g_object_set (h->element, "matrix-location", path, NULL);
+  } else if (__i__ == 1) {
+    fail_unless_equals_int (symlink ("means.npy", path), 0);
+  } else {
+    fail_unless (
+        g_file_set_contents (path, expected, (gssize) n_expected, NULL));
+  }
+  message = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), words[__i__]), "%s",
+      told_by (message, "text"));
+  fail_unless (g_file_get_contents (path, &found, &n_found, NULL));
+  fail_unless (n_found == n_expected);
+  fail_unless_equals_int (memcmp (found, expected, n_found), 0);
+  g_signal_emit_by_name (
+      h->element, "save-interaction", __i__ < 2 ? path : used, &ok);
+  fail_unless (!ok);
+  check_warning (bus, RESOURCE, WRITE, "Choose another file");
+  g_signal_emit_by_name (h->element, "save-interaction", other, &ok);
+  fail_unless (ok);
+  g_unlink (path);
+}
+
 /* A frame is missing, or the next one is marked: the mirror stays as it was.
  * Frames see the commands of two frames before. */
 CHECK_LOOP_TEST (test_a_gap_spoils_no_calibration, 2)
