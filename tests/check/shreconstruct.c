@@ -213,6 +213,23 @@ CHECK_LOOP_TEST (
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
 }
 
+CHECK_TEST (test_a_matrix_of_zeros_is_a_warning)
+{
+  static const gfloat zeros[2 * N_CELLS * N_COMMANDS] = {0};
+  g_autofree gchar *path = check_path_of ("zeros.npy");
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  write_array ("zeros.npy", N_COMMANDS, 2 * N_CELLS, zeros);
+  step (h, 0);
+  g_object_set (h->element, "matrix-location", path, NULL);
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "are 0, so the loop corrects nothing");
+  g_object_set (h->element, "gain", 0.2, NULL);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
 CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
 {
   g_autoptr (CheckHarness) h = harness_new ("gain=2", SLOPES);
