@@ -2161,6 +2161,34 @@ CHECK_MOCK_TEST (test_a_frame_that_was_handed_over_is_lost_with_its_device)
     gst_buffer_unref (out[t]);
 }
 
+/* The slopes before stay in use, with one warning, until the name fits. */
+CHECK_TEST (test_another_name_of_results_never_ends_a_stream)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", "video/x-raw,format=GRAY8,"
+                                                "width=4,height=4,"
+                                                "framerate=1000/1");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  gfloat commands[3][N_COMMANDS];
+
+  for (guint t = 0; t < G_N_ELEMENTS (commands); t++) {
+    g_autoptr (GstBuffer) out = NULL;
+
+    check_push (h, described_new ("flux,mass,dx,dy", 2, 4, FALSE), GST_FLOW_OK);
+    out = check_pull (h);
+    gst_buffer_extract (out, 0, commands[t], sizeof (commands[t]));
+    g_object_set (h->element, "results", "x", NULL);
+  }
+  for (guint i = 0; i < N_COMMANDS; i++)
+    fail_unless (
+        commands[0][i] != commands[1][i] && commands[1][i] != commands[2][i]);
+  check_warning (bus, LIBRARY, SETTINGS, "one of those that are: sh.");
+  g_object_set (h->element, "results", "sh", NULL);
+  check_push (h, described_new ("flux,mass,dx,dy", 2, 4, FALSE), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (h));
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+}
+
 static const struct {
   const gchar *source, *settings, *words;
 } wrong[] = {
