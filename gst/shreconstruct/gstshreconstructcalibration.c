@@ -21,14 +21,16 @@ struct _GstShReconstructCalibration {
   GstShReconstructSeen seen;   /* @location at the request */
   gfloat *interaction, *noise; /* of the last one that was complete */
   guint n_cells, n_commands;
-  guint32 *lenslets;        /* (nullable): [n_cells][2] */
-  ImkShjudgement judgement; /* of it */
+  guint32 *lenslets;         /* (nullable): [n_cells][2] */
+  ImkShjudgement judgement;  /* of it */
+  gboolean knows_saturation; /* likewise */
 
   /* of the streaming thread */
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
   gdouble running_poke, told; /* progress */
   guint32 *running_lenslets;  /* (nullable): [running_cells][2] */
+  gboolean has_all_flags;     /* each frame so far */
   gfloat *running_flat;       /* [running_commands]: about which it pokes */
   guint8 *running_dead; /* [running_commands]: those that it does not poke */
 };
@@ -93,8 +95,8 @@ save_sidecar (
   const GstImagingNdArray array = {.type = GST_IMAGING_ND_ARRAY_TYPE_F32,
       .n_dims = 2,
       .dims = {2 * (guint64) self->n_cells, self->n_commands}};
-  g_autofree gchar *judgement =
-      gst_sh_reconstruct_judgement_to_json (&self->judgement);
+  g_autofree gchar *judgement = gst_sh_reconstruct_judgement_to_json (
+      &self->judgement, self->knows_saturation);
 
   return gst_imaging_sidecar_save (
       location, &array, axes, self->lenslets, self->n_cells, judgement, error);
@@ -182,6 +184,8 @@ post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
         G_TYPE_DOUBLE, report->noise, NULL);
   if (judgement)
     gst_sh_reconstruct_judgement_tell (judgement, s);
+  if (judgement && !self->knows_saturation)
+    gst_sh_reconstruct_judgement_tell_no_saturation (s);
   gst_element_post_message (
       self->element, gst_message_new_element (GST_OBJECT (self->element), s));
 }
@@ -327,6 +331,7 @@ begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
   c.n_repeats = s->calibration_repeats;
   c.n_frames = s->calibration_frames;
   c.dead = dead;
+  self->has_all_flags = TRUE;
   self->running_flat = g_memdup2 (flat, n_commands * sizeof (*flat));
   self->running_dead = g_memdup2 (dead, n_commands);
   if (gst_sh_reconstruct_lenslets_are_known (lenslets, n_cells))
@@ -350,6 +355,7 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
       judgement->verdict == IMK_SHJUDGE_NO_RESPONSE)
     return FALSE;
   self->judgement = *judgement;
+  self->knows_saturation = self->has_all_flags || judgement->n_saturated > 0;
   g_free (self->interaction);
   g_free (self->noise);
   self->interaction = g_steal_pointer (&interaction);
@@ -487,6 +493,7 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
                 "meanwhile.");
     return FALSE;
   }
+  self->has_all_flags &= slopes->has_all_flags;
   if (is_after_gap)
     imk_shcalibration_interrupt (self->kernel);
   switch (imk_shcalibration_process (

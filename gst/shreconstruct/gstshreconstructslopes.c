@@ -257,6 +257,8 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   if (self->bytes && gst_buffer_get_size (self->bytes) < n_cells)
     self->bytes = NULL;
+  self->has_all_flags =
+      self->bytes && find_field (get_string (s, FIELDS), "flags") >= 0;
   if (by_field && dy == dx + 1) {
     self->at = (gsize) dx * n_cells * sizeof (gfloat);
   } else {

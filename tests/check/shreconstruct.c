@@ -1184,9 +1184,13 @@ CHECK_TEST (test_a_calibration_judges_itself)
   fail_unless_equals_string (told_by (message, "unseen"), "1");
   fail_unless (strstr (told_by (message, "judgement"), "dead-actuators"), "%s",
       told_by (message, "judgement"));
+  fail_unless (!gst_structure_has_field (
+      gst_message_get_structure (message), "cells-saturated"));
+  fail_unless (strstr (told_by (message, "saturation"), "fields=all"));
   check_warning (bus, STREAM, FAILED, "1 command moves no spot");
   fail_unless (g_file_get_contents (sidecar, &text, NULL, NULL));
   fail_unless (strstr (text, "\"unseen\": [1]") != NULL, "%s", text);
+  fail_unless (strstr (text, "\"cells-saturated\": null"), "%s", text);
   g_object_set (h->element, "interaction-location", path, NULL);
   step (h, 0);
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);

@@ -25,6 +25,18 @@ def add_arguments(parser):
     group.add_argument("--average", type=int, metavar="N", help="frames of each poke that are averaged (default: that of the pipeline, else 1)")
 
 
+def sensor_of(element):
+    """Returns: the shcentroid whose frames come to the element, which flags saturated spots with fields=all; None where its other pads are used"""
+    while element.sinkpads:
+        peer = element.sinkpads[0].get_peer()
+        element = peer.get_parent_element() if peer else None
+        if not element:
+            return None
+        if element.get_factory().get_name() == "shcentroid":
+            return element if [pad.get_name() for pad in element.srcpads] == ["src"] else None
+    return None
+
+
 class Ended(Exception):
     """The message of the end is there."""
 
@@ -42,6 +54,9 @@ class Calibrator:
         for name, setting in SETTINGS.items():
             self.set(setting, getattr(self.options, name))
         self.set("loop", "open")  # which keeps the mirror flat
+        sensor = sensor_of(self.element)
+        if sensor:
+            library.gstreamer().util_set_object_arg(sensor, "fields", "all")
         pipeline.set_property("auto-flush-bus", False)  # warnings come after the message of the end
         self.pipeline, self.settings = pipeline, list(play.settings_of(pipeline))
         self.element.get_static_pad("sink").add_probe(library.gstreamer().PadProbeType.BUFFER, self.count)
@@ -109,6 +124,8 @@ def show(np, made, told):
             "response": (poked, strength[poked]), "noise": (poked, error[poked])}, log_y=True),
             "Rms over the cells of what each command does to the slopes, and its standard error. A command near to its noise is not seen.")
     made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms", f"judgement: {told['judgement']}"]
+    if "saturation" in told:
+        made.lines.append(f"saturation: {told['saturation']}")
 
 
 def run(np, options, made, words_of):
