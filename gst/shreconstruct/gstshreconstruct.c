@@ -843,6 +843,12 @@ calibrate (GstShReconstruct *self, const gchar *location)
   return ok;
 }
 
+static void
+stop_calibration (GstShReconstruct *self)
+{
+  gst_sh_reconstruct_calibration_stop (self->calibration);
+}
+
 static gboolean
 save_interaction (GstShReconstruct *self, const gchar *location)
 {
@@ -916,6 +922,18 @@ static const GstImagingAction actions[] = {
         {{"location", GST_IMAGING_KIND_PATH}}, {"interaction-location"},
         "Pokes the mirror and measures the interaction matrix; the loop is "
         "open meanwhile. location: a file for the matrix, or empty"},
+    /**
+     * GstShReconstruct::stop-calibration:
+     * @self: the element
+     *
+     * The next frame sends the reference commands and ends a calibration that
+     * is running: its message has the state `abandoned`, and nothing is
+     * written. Any thread.
+     */
+    {"stop-calibration", G_CALLBACK (stop_calibration), G_TYPE_NONE, {{NULL}},
+        {NULL},
+        "Ends a calibration that is running: the next frame sends the "
+        "reference commands, and nothing is written"},
     /**
      * GstShReconstruct::save-interaction:
      * @self: the element

@@ -14,6 +14,7 @@
 struct _GstShReconstructCalibration {
   GstElement *element; /* owns this */
   gint is_wanted;      /* atomic: from the request to the end */
+  gint wants_stop;     /* atomic: before the next frame */
   GMutex lock;
 
   /* under the lock */
@@ -238,6 +239,7 @@ gst_sh_reconstruct_calibration_request (GstShReconstructCalibration *self,
   g_mutex_lock (&self->lock);
   ok = !g_atomic_int_get (&self->is_wanted);
   if (ok) {
+    g_atomic_int_set (&self->wants_stop, FALSE);
     g_free (self->location);
     self->location = g_strdup (location);
     if (location)
@@ -246,6 +248,12 @@ gst_sh_reconstruct_calibration_request (GstShReconstructCalibration *self,
   }
   g_mutex_unlock (&self->lock);
   return ok;
+}
+
+void
+gst_sh_reconstruct_calibration_stop (GstShReconstructCalibration *self)
+{
+  g_atomic_int_set (&self->wants_stop, TRUE);
 }
 
 static void
@@ -463,6 +471,11 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
   const guint32 *lenslets = gst_sh_reconstruct_slopes_places (slopes);
   ImkError error;
 
+  if (g_atomic_int_get (&self->wants_stop)) {
+    gst_sh_reconstruct_calibration_abandon (
+        self, "It was stopped by stop-calibration.");
+    return FALSE;
+  }
   if (!self->kernel && begin (self, s, n_cells, n_commands, commands, dead,
                            lenslets, &error) != IMK_OK) {
     fail (self, error.message);

@@ -1434,6 +1434,28 @@ CHECK_LOOP_TEST (test_a_gap_spoils_no_calibration, 2)
 
 /* A mirror with a slew limit that never acts is poked in each frame, not in
  * every other. */
+/* Before the next frame, and another one can be made then. */
+CHECK_TEST (test_a_calibration_is_stopped)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL, done = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "stop-calibration");
+  g_object_set (h->element, "loop", 0 /* open */, NULL);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  fail_unless (fabs (step (h, 0)) > 0);
+  g_signal_emit_by_name (h->element, "stop-calibration");
+  fail_unless_equals_float (step (h, 0), 0);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "abandoned");
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  fail_unless (ok);
+  done = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (done, "state"), "done");
+}
+
 CHECK_TEST (test_a_mirror_with_a_slew_limit_is_calibrated)
 {
   g_autoptr (CheckHarness) h = harness_new ("", SLOPES);

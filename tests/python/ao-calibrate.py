@@ -169,8 +169,10 @@ class CalibrateTest(unittest.TestCase):
                 time.sleep(0.01)
             calibrating.send_signal(signal.SIGINT)
             _out, printed = calibrating.communicate(timeout=TIMEOUT)
+            time.sleep(0.5)  # the mirror takes what was sent last
         self.assertEqual(calibrating.returncode, -signal.SIGINT, printed)
         self.assertIn("nothing was written", printed)
+        self.assertFalse(np.any(bench.at), "the mirror is left poked")
         self.assertEqual([name for name in os.listdir(self.folder) if "out" in name], [])
 
     def test_wrong_use(self):

@@ -13,6 +13,8 @@ SETTINGS = {"poke": "calibration-poke", "method": "calibration-method", "repeats
 METHODS = ("push-pull", "hadamard", "sinusoidal")
 STILL = 20  # frames after which a mirror that was sent flat is flat
 SILENCE = 10  # seconds without a frame
+PASSED = 2  # frames: when the second one comes, the mirror has the commands of the first
+LONGEST = 1  # seconds to wait for them
 NAME, NOISE = "interaction.npy", "interaction-noise.npy"
 MESSAGE = "shreconstruct-calibration"
 
@@ -89,13 +91,23 @@ class Calibrator:
                 raise Failure(NO_RESULT, "The element shreconstruct is calibrated already, by something else in the pipeline.")
         return self.part
 
+    def flatten(self):
+        """Waits until the mirror has the reference commands, or no frames come. Of a pipeline that still plays."""
+        if not self.has_begun:
+            return
+        self.element.emit("stop-calibration")
+        with self.lock:
+            last = self.n_frames + PASSED
+        end = time.monotonic() + LONGEST
+        while self.n_frames < last and time.monotonic() < end:
+            time.sleep(0.005)
+
     def take_message(self, structure):
         if structure.get_name() == MESSAGE + "-progress":
             self.part = structure.get_value("part")
         elif structure.get_name() == MESSAGE:
             self.told = {name: structure.get_value(name) for name in (structure.nth_field_name(i) for i in range(structure.n_fields()))}
             raise Ended
-
 
     def take_rest(self, warn):
         """Of the pipeline, which has been stopped."""
@@ -133,7 +145,7 @@ def run(np, options, made, words_of):
     made.is_live = True
     calibrator = Calibrator(options, made.path(NAME))
     try:
-        made.play(words_of(options.input), "%", 100, calibrator.take_message, calibrator.follow, calibrator.prepare)
+        made.play(words_of(options.input), "%", 100, calibrator.take_message, calibrator.follow, calibrator.prepare, at_end=calibrator.flatten)
     except Ended:
         calibrator.take_rest(made.warn)
     made.tell_settings(calibrator.settings)
