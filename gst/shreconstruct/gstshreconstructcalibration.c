@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 
 #include "gstimagingarrayfile.h"
+#include "gstimagingelement.h"
 #include "gstimagingsidecar.h"
 #include "gstshreconstructdestination.h"
 #include "gstshreconstructjudgement.h"
@@ -132,15 +133,22 @@ check_unused (
 }
 
 /* Under the lock, after a calibration: properties and files may be others than
- * at the request. */
+ * at the request, and a property that is not used yet may name the file. */
 static gboolean
 save_result (GstShReconstructCalibration *self,
     const GstShReconstructSettings *s, GError **error)
 {
-  return check_unused (s, self->location, error) &&
-         gst_sh_reconstruct_destination_check_since (
-             &self->seen, self->location, error) &&
-         save (self, self->location, error);
+  GstImagingSettings *settings =
+      ((GstImagingElement *) self->element)->settings;
+  GstShReconstructSettings *wanted = gst_imaging_settings_copy (settings);
+  const gboolean ok = check_unused (s, self->location, error) &&
+                      check_unused (wanted, self->location, error) &&
+                      gst_sh_reconstruct_destination_check_since (
+                          &self->seen, self->location, error) &&
+                      save (self, self->location, error);
+
+  gst_imaging_settings_free_copy (settings, wanted);
+  return ok;
 }
 
 gboolean

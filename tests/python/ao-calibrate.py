@@ -145,7 +145,7 @@ class CalibrateTest(unittest.TestCase):
         with Bench():
             self.wait_for_stream()
             for name, sensor in (("frames", f"{SENSOR} saturation=300"), ("tensors", f"{SENSOR} name=sh ! fakesink async=false sh.results ! queue")):
-                done = run_command(*self.words("", "--poke", "2", "--method", "hadamard", "--overwrite", sensor=sensor), folder=self.folder, MILK_SHM_DIR=self.folder)
+                done = run_command(*self.words("", "--poke", "2", "--method", "hadamard", "--repeats", "2", "--overwrite", sensor=sensor), folder=self.folder, MILK_SHM_DIR=self.folder)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 part = "spots of 12 cells are saturated" if name == "frames" else "saturation: It is not known"
                 self.assertIn(part, done.stdout)
