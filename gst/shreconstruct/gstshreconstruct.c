@@ -54,6 +54,9 @@ struct _GstShReconstruct {
   /* of the streaming thread */
   GstShReconstructDevice *device;
   GstShReconstructSensor sensor;
+  gboolean has_source; /* slopes have been read, from @source */
+  gchar *source;       /* (nullable): results of the frame before */
+  gchar *refused;      /* (nullable): results that were warned of */
   gboolean is_resting; /* on the way to the reference commands, or there */
   GstShReconstructWavefront *wavefront;
   GstShReconstructRealtime *realtime;
@@ -342,6 +345,65 @@ input_of (const GstShReconstruct *self, const GstShReconstructSettings *s)
              : GST_SH_RECONSTRUCT_INPUT_X_THEN_Y;
 }
 
+static ImkStatus
+open_slopes_of (GstShReconstruct *self, Frame *f,
+    const GstShReconstructSettings *s, const gchar *source, ImkError *error)
+{
+  ImkStatus status = gst_sh_reconstruct_slopes_open (&f->slopes, f->in,
+      input_of (self, s), source, self->kernel.n_cells, error);
+
+  return status == IMK_OK ? gst_sh_reconstruct_lenslets_follow (
+                                self->kernel.lenslets, &f->slopes, error)
+                          : status;
+}
+
+/* Once for each name. */
+static void
+warn_of_source (
+    GstShReconstruct *self, const gchar *refused, const ImkError *why)
+{
+  const gboolean is_named = self->source != NULL;
+
+  if (self->refused && g_strcmp0 (self->refused, refused) == 0)
+    return;
+  g_free (self->refused);
+  self->refused = g_strdup (refused ? refused : "");
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("results=%s is not used until it fits: %s Until then the slopes%s%s%s "
+       "as before are used.",
+          self->refused, why->message, is_named ? " of \"" : "",
+          is_named ? self->source : "", is_named ? "\"" : ""),
+      (NULL));
+}
+
+/* Another name in results that does not fit the frames ends no stream. */
+static ImkStatus
+open_slopes (GstShReconstruct *self, Frame *f,
+    const GstShReconstructSettings *s, ImkError *error)
+{
+  ImkStatus status = open_slopes_of (self, f, s, s->results, error);
+  const gboolean is_other = g_strcmp0 (s->results, self->source) != 0;
+  ImkError why;
+
+  if (status == IMK_OK) {
+    if (is_other || self->refused) {
+      g_free (self->source);
+      self->source = g_strdup (s->results);
+      g_clear_pointer (&self->refused, g_free);
+    }
+    self->has_source = TRUE;
+    return IMK_OK;
+  }
+  if (!self->has_source || !is_other)
+    return status;
+  why = *error;
+  gst_sh_reconstruct_slopes_close (&f->slopes);
+  status = open_slopes_of (self, f, s, self->source, error);
+  if (status == IMK_OK)
+    warn_of_source (self, s->results, &why);
+  return status;
+}
+
 /* All that can be done before the commands are there. */
 static void
 prepare_output (GstShReconstruct *self, Frame *f)
@@ -618,11 +680,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   if (status == IMK_OK && !send_caps (self))
     return GST_FLOW_NOT_NEGOTIATED;
   if (status == IMK_OK)
-    status = gst_sh_reconstruct_slopes_open (&f.slopes, buffer,
-        input_of (self, s), s->results, self->kernel.n_cells, &error);
-  if (status == IMK_OK)
-    status = gst_sh_reconstruct_lenslets_follow (
-        self->kernel.lenslets, &f.slopes, &error);
+    status = open_slopes (self, &f, s, &error);
   if (status == IMK_OK) {
     self->sensor.n_cells = self->kernel.n_cells;
     status = control (self, &f, s, &error);
@@ -756,6 +814,9 @@ gst_sh_reconstruct_stop (GstElement *element)
   gst_sh_reconstruct_outputs_reset (self->outputs);
   gst_imaging_numbering_reset (&self->numbering);
   self->sensor.n_cells = 0;
+  self->has_source = FALSE;
+  g_clear_pointer (&self->source, g_free);
+  g_clear_pointer (&self->refused, g_free);
   gst_imaging_pool_clear (&self->pool);
   self->n_sent = 0;
   self->is_dark = self->has_overflowed = FALSE;
@@ -782,10 +843,21 @@ calibrate (GstShReconstruct *self, const gchar *location)
   return ok;
 }
 
+static void
+stop_calibration (GstShReconstruct *self)
+{
+  gst_sh_reconstruct_calibration_stop (self->calibration);
+}
+
 static gboolean
 save_interaction (GstShReconstruct *self, const gchar *location)
 {
-  return gst_sh_reconstruct_calibration_save (self->calibration, location);
+  GstShReconstructSettings *s = gst_imaging_settings_copy (self->base.settings);
+  const gboolean ok =
+      gst_sh_reconstruct_calibration_save (self->calibration, location, s);
+
+  gst_imaging_settings_free_copy (self->base.settings, s);
+  return ok;
 }
 
 static GstPad *
@@ -815,6 +887,8 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_sh_reconstruct_realtime_free (self->realtime);
   gst_sh_reconstruct_results_clear (&self->results);
   gst_sh_reconstruct_kernel_clear (&self->kernel);
+  g_free (self->source);
+  g_free (self->refused);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
 
@@ -849,6 +923,18 @@ static const GstImagingAction actions[] = {
         "Pokes the mirror and measures the interaction matrix; the loop is "
         "open meanwhile. location: a file for the matrix, or empty"},
     /**
+     * GstShReconstruct::stop-calibration:
+     * @self: the element
+     *
+     * The next frame sends the reference commands and ends a calibration that
+     * is running: its message has the state `abandoned`, and nothing is
+     * written. Any thread.
+     */
+    {"stop-calibration", G_CALLBACK (stop_calibration), G_TYPE_NONE, {{NULL}},
+        {NULL},
+        "Ends a calibration that is running: the next frame sends the "
+        "reference commands, and nothing is written"},
+    /**
      * GstShReconstruct::save-interaction:
      * @self: the element
      * @location: path
@@ -856,7 +942,8 @@ static const GstImagingAction actions[] = {
      * Writes the interaction matrix of the last calibration, and its noise. Any
      * thread.
      *
-     * Returns: FALSE where there is none, or after a warning
+     * Returns: FALSE with a warning where there is none, or where @location is
+     * a file that a property names
      */
     {"save-interaction", G_CALLBACK (save_interaction), G_TYPE_BOOLEAN,
         {{"location", GST_IMAGING_KIND_PATH}}, {"interaction-location"},

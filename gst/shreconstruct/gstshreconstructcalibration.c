@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 
 #include "gstimagingarrayfile.h"
+#include "gstimagingelement.h"
 #include "gstimagingsidecar.h"
 #include "gstshreconstructdestination.h"
 #include "gstshreconstructjudgement.h"
@@ -14,20 +15,24 @@
 struct _GstShReconstructCalibration {
   GstElement *element; /* owns this */
   gint is_wanted;      /* atomic: from the request to the end */
+  gint wants_stop;     /* atomic: before the next frame */
   GMutex lock;
 
   /* under the lock */
   gchar *location;
+  GstShReconstructSeen seen;   /* @location at the request */
   gfloat *interaction, *noise; /* of the last one that was complete */
   guint n_cells, n_commands;
-  guint32 *lenslets;        /* (nullable): [n_cells][2] */
-  ImkShjudgement judgement; /* of it */
+  guint32 *lenslets;         /* (nullable): [n_cells][2] */
+  ImkShjudgement judgement;  /* of it */
+  gboolean knows_saturation; /* likewise */
 
   /* of the streaming thread */
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
   gdouble running_poke, told; /* progress */
   guint32 *running_lenslets;  /* (nullable): [running_cells][2] */
+  gboolean has_all_flags;     /* each frame so far */
   gfloat *running_flat;       /* [running_commands]: about which it pokes */
   guint8 *running_dead; /* [running_commands]: those that it does not poke */
 };
@@ -92,8 +97,8 @@ save_sidecar (
   const GstImagingNdArray array = {.type = GST_IMAGING_ND_ARRAY_TYPE_F32,
       .n_dims = 2,
       .dims = {2 * (guint64) self->n_cells, self->n_commands}};
-  g_autofree gchar *judgement =
-      gst_sh_reconstruct_judgement_to_json (&self->judgement);
+  g_autofree gchar *judgement = gst_sh_reconstruct_judgement_to_json (
+      &self->judgement, self->knows_saturation);
 
   return gst_imaging_sidecar_save (
       location, &array, axes, self->lenslets, self->n_cells, judgement, error);
@@ -116,16 +121,47 @@ save (GstShReconstructCalibration *self, const gchar *location, GError **error)
   return FALSE;
 }
 
+/* Of a matrix and its noise. */
+static gboolean
+check_unused (
+    const GstShReconstructSettings *s, const gchar *location, GError **error)
+{
+  g_autofree gchar *noise = noise_location (location);
+
+  return gst_sh_reconstruct_destination_check (s, location, error) &&
+         gst_sh_reconstruct_destination_check (s, noise, error);
+}
+
+/* Under the lock, after a calibration: properties and files may be others than
+ * at the request, and a property that is not used yet may name the file. */
+static gboolean
+save_result (GstShReconstructCalibration *self,
+    const GstShReconstructSettings *s, GError **error)
+{
+  GstImagingSettings *settings =
+      ((GstImagingElement *) self->element)->settings;
+  GstShReconstructSettings *wanted = gst_imaging_settings_copy (settings);
+  const gboolean ok = check_unused (s, self->location, error) &&
+                      check_unused (wanted, self->location, error) &&
+                      gst_sh_reconstruct_destination_check_since (
+                          &self->seen, self->location, error) &&
+                      save (self, self->location, error);
+
+  gst_imaging_settings_free_copy (settings, wanted);
+  return ok;
+}
+
 gboolean
-gst_sh_reconstruct_calibration_save (
-    GstShReconstructCalibration *self, const gchar *location)
+gst_sh_reconstruct_calibration_save (GstShReconstructCalibration *self,
+    const gchar *location, const GstShReconstructSettings *s)
 {
   GError *error = NULL;
   gboolean is_there, ok;
 
   g_mutex_lock (&self->lock);
   is_there = self->interaction != NULL;
-  ok = is_there && location && save (self, location, &error);
+  ok = is_there && location && check_unused (s, location, &error) &&
+       save (self, location, &error);
   g_mutex_unlock (&self->lock);
   if (!is_there)
     GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
@@ -157,6 +193,8 @@ post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
         G_TYPE_DOUBLE, report->noise, NULL);
   if (judgement)
     gst_sh_reconstruct_judgement_tell (judgement, s);
+  if (judgement && !self->knows_saturation)
+    gst_sh_reconstruct_judgement_tell_no_saturation (s);
   gst_element_post_message (
       self->element, gst_message_new_element (GST_OBJECT (self->element), s));
 }
@@ -185,8 +223,7 @@ check_location (GstShReconstructCalibration *self,
   g_autofree gchar *noise = noise_location (location);
   g_autoptr (GError) error = NULL;
 
-  if (gst_sh_reconstruct_destination_check (s, location, &error) &&
-      gst_sh_reconstruct_destination_check (s, noise, &error) &&
+  if (check_unused (s, location, &error) &&
       gst_imaging_sidecar_check_save (location, &error) &&
       gst_imaging_array_check_save (
           noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error) &&
@@ -210,12 +247,21 @@ gst_sh_reconstruct_calibration_request (GstShReconstructCalibration *self,
   g_mutex_lock (&self->lock);
   ok = !g_atomic_int_get (&self->is_wanted);
   if (ok) {
+    g_atomic_int_set (&self->wants_stop, FALSE);
     g_free (self->location);
     self->location = g_strdup (location);
+    if (location)
+      self->seen = gst_sh_reconstruct_destination_see (location);
     g_atomic_int_set (&self->is_wanted, TRUE);
   }
   g_mutex_unlock (&self->lock);
   return ok;
+}
+
+void
+gst_sh_reconstruct_calibration_stop (GstShReconstructCalibration *self)
+{
+  g_atomic_int_set (&self->wants_stop, TRUE);
 }
 
 static void
@@ -301,6 +347,7 @@ begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
   c.n_repeats = s->calibration_repeats;
   c.n_frames = s->calibration_frames;
   c.dead = dead;
+  self->has_all_flags = TRUE;
   self->running_flat = g_memdup2 (flat, n_commands * sizeof (*flat));
   self->running_dead = g_memdup2 (dead, n_commands);
   if (gst_sh_reconstruct_lenslets_are_known (lenslets, n_cells))
@@ -324,6 +371,7 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
       judgement->verdict == IMK_SHJUDGE_NO_RESPONSE)
     return FALSE;
   self->judgement = *judgement;
+  self->knows_saturation = self->has_all_flags || judgement->n_saturated > 0;
   g_free (self->interaction);
   g_free (self->noise);
   self->interaction = g_steal_pointer (&interaction);
@@ -387,7 +435,7 @@ warn_of_judgement (
 }
 
 static void
-finish (GstShReconstructCalibration *self)
+finish (GstShReconstructCalibration *self, const GstShReconstructSettings *s)
 {
   ImkShcalibrationReport report;
   ImkShjudgement judgement;
@@ -397,7 +445,7 @@ finish (GstShReconstructCalibration *self)
   g_mutex_lock (&self->lock);
   has_result = take_result (self, &report, &judgement);
   if (self->location && has_result)
-    save (self, self->location, &error);
+    save_result (self, s, &error);
   g_mutex_unlock (&self->lock);
   if (report.n_unseen == self->running_cells) {
     fail (self, "No cell was valid in enough frames. Bring more light to the "
@@ -431,6 +479,11 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
   const guint32 *lenslets = gst_sh_reconstruct_slopes_places (slopes);
   ImkError error;
 
+  if (g_atomic_int_get (&self->wants_stop)) {
+    gst_sh_reconstruct_calibration_abandon (
+        self, "It was stopped by stop-calibration.");
+    return FALSE;
+  }
   if (!self->kernel && begin (self, s, n_cells, n_commands, commands, dead,
                            lenslets, &error) != IMK_OK) {
     fail (self, error.message);
@@ -461,6 +514,7 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
                 "meanwhile.");
     return FALSE;
   }
+  self->has_all_flags &= slopes->has_all_flags;
   if (is_after_gap)
     imk_shcalibration_interrupt (self->kernel);
   switch (imk_shcalibration_process (
@@ -471,7 +525,7 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     post_progress (self);
     return TRUE;
   case IMK_SHCALIBRATION_DONE:
-    finish (self);
+    finish (self, s);
     return FALSE;
   case IMK_SHCALIBRATION_NO_RESPONSE:
     fail (self, "The slopes do not follow the pokes. Check that the commands "

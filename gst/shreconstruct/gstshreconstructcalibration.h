@@ -21,10 +21,13 @@ gboolean gst_sh_reconstruct_calibration_request (
     GstShReconstructCalibration *self, const gchar *location,
     const GstShReconstructSettings *settings);
 
+/* Any thread. The next frame ends one that is running, without a poke. */
+void gst_sh_reconstruct_calibration_stop (GstShReconstructCalibration *self);
+
 /* Any thread. Returns: FALSE with a warning posted, also before there is a
- * matrix */
-gboolean gst_sh_reconstruct_calibration_save (
-    GstShReconstructCalibration *self, const gchar *location);
+ * matrix, and where @location is a file of @settings */
+gboolean gst_sh_reconstruct_calibration_save (GstShReconstructCalibration *self,
+    const gchar *location, const GstShReconstructSettings *settings);
 
 /* --- of the streaming thread ---------------------------------------------- */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshreconstructdestination.h"
 
-#include <glib/gstdio.h>
-
 static gboolean
 is_same_file (const gchar *a, const gchar *b)
 {
@@ -38,4 +36,33 @@ gst_sh_reconstruct_destination_check (
     return FALSE;
   }
   return TRUE;
+}
+
+GstShReconstructSeen
+gst_sh_reconstruct_destination_see (const gchar *location)
+{
+  GstShReconstructSeen self = {0};
+
+  self.is_there = g_stat (location, &self.stat) == 0;
+  return self;
+}
+
+gboolean
+gst_sh_reconstruct_destination_check_since (
+    const GstShReconstructSeen *before, const gchar *location, GError **error)
+{
+  const GstShReconstructSeen now =
+      gst_sh_reconstruct_destination_see (location);
+  const GStatBuf *a = &before->stat, *b = &now.stat;
+
+  if (!now.is_there ||
+      (before->is_there && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+          a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+          a->st_mtim.tv_nsec == b->st_mtim.tv_nsec))
+    return TRUE;
+  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_EXIST,
+      "\"%s\" was written during the calibration, perhaps by another one. It "
+      "stays as it is. Emit save-interaction with another file.",
+      location);
+  return FALSE;
 }

@@ -2,6 +2,8 @@
 /* Files that a calibration may replace. */
 #pragma once
 
+#include <glib/gstdio.h>
+
 #include "gstshreconstructsettings.h"
 
 G_BEGIN_DECLS
@@ -11,5 +13,18 @@ G_BEGIN_DECLS
 gboolean gst_sh_reconstruct_destination_check (
     const GstShReconstructSettings *settings, const gchar *location,
     GError **error);
+
+/* A file at one moment. */
+typedef struct {
+  gboolean is_there;
+  GStatBuf stat;
+} GstShReconstructSeen;
+
+GstShReconstructSeen gst_sh_reconstruct_destination_see (const gchar *location);
+
+/* Returns: FALSE with @error set where another program or calibration has
+ * written @location since @before */
+gboolean gst_sh_reconstruct_destination_check_since (
+    const GstShReconstructSeen *before, const gchar *location, GError **error);
 
 G_END_DECLS

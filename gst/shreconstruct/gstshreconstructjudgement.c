@@ -5,6 +5,10 @@
 
 #include "gstimagingjson.h"
 
+#define NO_SATURATION \
+  "It is not known whether spots were saturated, as the slopes have no flag of " \
+  "it. Set fields=all on shcentroid for the calibration, and link its pad src."
+
 /* (transfer full): "3, 17": those that are named, of more too */
 static gchar *
 name_unseen (const ImkShjudgement *self)
@@ -42,8 +46,28 @@ append_number (GString *json, const gchar *key, gdouble value)
                        : "null");
 }
 
+void
+gst_sh_reconstruct_judgement_tell_no_saturation (GstStructure *message)
+{
+  gst_structure_remove_field (message, "cells-saturated");
+  gst_structure_set (message, "saturation", G_TYPE_STRING, NO_SATURATION, NULL);
+}
+
+static void
+append_saturation (
+    GString *json, const ImkShjudgement *self, gboolean knows_saturation)
+{
+  if (knows_saturation)
+    g_string_append_printf (
+        json, ",\n    \"cells-saturated\": %u", self->n_saturated);
+  else
+    g_string_append (json, ",\n    \"cells-saturated\": null,\n"
+                           "    \"saturation\": \"" NO_SATURATION "\"");
+}
+
 gchar *
-gst_sh_reconstruct_judgement_to_json (const ImkShjudgement *self)
+gst_sh_reconstruct_judgement_to_json (
+    const ImkShjudgement *self, gboolean knows_saturation)
 {
   g_autoptr (GString) json =
       g_string_new ("\"calibration\": {\n    \"judgement\": ");
@@ -53,9 +77,9 @@ gst_sh_reconstruct_judgement_to_json (const ImkShjudgement *self)
   imk_shjudge_describe (self, text, sizeof (text));
   gst_imaging_json_append_text (json, text);
   g_string_append_printf (json,
-      ",\n    \"commands-unseen\": %u,\n    \"unseen\": [%s],\n"
-      "    \"cells-saturated\": %u",
-      self->n_unseen, unseen, self->n_saturated);
+      ",\n    \"commands-unseen\": %u,\n    \"unseen\": [%s]", self->n_unseen,
+      unseen);
+  append_saturation (json, self, knows_saturation);
   append_number (json, "noise", self->noise);
   append_number (json, "noisy-share", self->noisy);
   append_number (json, "push-pull", self->push_pull);

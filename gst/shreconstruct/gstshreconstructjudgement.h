@@ -13,7 +13,11 @@ enum { GST_SH_RECONSTRUCT_JUDGEMENT_SIZE = 400 }; /* bytes of a sentence */
 void gst_sh_reconstruct_judgement_tell (
     const ImkShjudgement *self, GstStructure *message);
 
+/* After it, where the slopes had no flags of saturated spots. */
+void gst_sh_reconstruct_judgement_tell_no_saturation (GstStructure *message);
+
 /* Returns: (transfer full): the member "calibration" of a sidecar */
-gchar *gst_sh_reconstruct_judgement_to_json (const ImkShjudgement *self);
+gchar *gst_sh_reconstruct_judgement_to_json (
+    const ImkShjudgement *self, gboolean knows_saturation);
 
 G_END_DECLS

@@ -75,6 +75,50 @@ find_slopes (GstBuffer *buffer, const gchar *element)
                                                                         : NULL;
 }
 
+static gboolean
+add_name (GQuark element, const GValue *value, gpointer names)
+{
+  GString *text = names;
+
+  if (GST_VALUE_HOLDS_STRUCTURE (value) &&
+      g_strcmp0 (get_string (gst_value_get_structure (value), ID),
+          "shwfs-centroids-v1") == 0)
+    g_string_append_printf (
+        text, "%s%s", text->len ? ", " : "", g_quark_to_string (element));
+  return TRUE;
+}
+
+/* Returns: (transfer full): "a, b": whose slopes are on the frame */
+static gchar *
+name_sources (GstBuffer *buffer)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, GST_IMAGING_RESULTS_META);
+  GString *names = g_string_new (NULL);
+
+  if (meta)
+    gst_structure_foreach (
+        gst_custom_meta_get_structure (meta), add_name, names);
+  return g_string_free (names, FALSE);
+}
+
+static ImkStatus
+refuse_source (GstBuffer *buffer, const gchar *element, ImkError *error)
+{
+  g_autofree gchar *names = name_sources (buffer);
+
+  if (element && *names)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "There are no slopes of an element named \"%s\" on the frame. Set "
+        "results to one of those that are: %s.",
+        element, names);
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "There are no slopes%s%s%s on the frame. Put shcentroid before "
+      "shreconstruct, and give its name in `results` where there are several.",
+      element ? " of an element named \"" : "", element ? element : "",
+      element ? "\"" : "");
+}
+
 /* The slopes are the first tensor; flags may follow. */
 guint
 gst_sh_reconstruct_cells_of_caps (GstCaps *caps, GstShReconstructShape *shape)
@@ -186,11 +230,7 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
   gboolean by_field;
 
   if (!s)
-    return imk_error_set (error, IMK_ERROR_IMAGE,
-        "There are no slopes%s%s%s on the frame. Put shcentroid before "
-        "shreconstruct, and give its name in `results` where there are several.",
-        element ? " of an element named \"" : "", element ? element : "",
-        element ? "\"" : "");
+    return refuse_source (buffer, element, error);
   dx = find_field (get_string (s, FIELDS), "dx");
   dy = find_field (get_string (s, FIELDS), "dy");
   rows = get_int (s, ROWS);
@@ -217,6 +257,8 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   if (self->bytes && gst_buffer_get_size (self->bytes) < n_cells)
     self->bytes = NULL;
+  self->has_all_flags =
+      self->bytes && find_field (get_string (s, FIELDS), "flags") >= 0;
   if (by_field && dy == dx + 1) {
     self->at = (gsize) dx * n_cells * sizeof (gfloat);
   } else {

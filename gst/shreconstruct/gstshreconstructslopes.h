@@ -9,6 +9,7 @@ G_BEGIN_DECLS
 
 /* @numbers, @bytes, @places: of the frame, which keeps them: where slopes,
  * flags and places are; the last two (nullable)
+ * @has_all_flags: also those of valid cells, such as saturated
  * @slopes, @flags: (nullable): once they are mapped, until
  *   gst_sh_reconstruct_slopes_close () */
 typedef struct {
@@ -16,6 +17,7 @@ typedef struct {
   gsize size;         /* bytes of all numbers */
   gsize at, bytes_at; /* where slopes begin, and flags */
   guint n_cells;
+  gboolean has_all_flags;
   guint step; /* from one cell to the next; 0: the slopes are [2][n_cells] */
   gsize dx, dy;
 

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "gstshreconstructmatrix.h"
+#include "shcentroid/gstshcentroidfiles.h"
+
 /* R D of other units is 0.001 or less, and gains in R are seldom below this. */
 #define LEAST_RESPONSE 0.01
 
@@ -25,6 +28,31 @@ warn_of_clipping (GstShReconstructWarnings *self, GstElement *element,
               i, reference),
           (NULL));
   }
+}
+
+/* The sum of nothing: the commands stay c0. */
+static gboolean
+is_zero (const GstShReconstructMatrix *m)
+{
+  for (gsize i = 0; m && i < m->array->n; i++)
+    if (m->array->values[i] != 0)
+      return FALSE;
+  return m != NULL;
+}
+
+static void
+warn_of_zeros (GstShReconstructWarnings *self, GstElement *element,
+    const GstShReconstructSettings *s)
+{
+  const gboolean was_zero = self->is_zero;
+
+  self->is_zero = is_zero (gst_imaging_setting_file_data (s->matrix));
+  if (self->is_zero && !was_zero)
+    GST_ELEMENT_WARNING (element, LIBRARY, SETTINGS,
+        ("All numbers of matrix-location \"%s\" are 0, so the loop corrects "
+         "nothing. Make the control matrix again from the interaction matrix.",
+            s->matrix->location),
+        (NULL));
 }
 
 /* It is no error: what is measured may hold it. */
@@ -137,6 +165,7 @@ gst_sh_reconstruct_warn (GstShReconstructWarnings *self, GstElement *element,
   warn_of_clipping (self, element, &plan->config);
   warn_of_pole (self, element, settings, plan->is_idle);
   if (plan->has_matrices) {
+    warn_of_zeros (self, element, settings);
     self->fit = plan->fit;
     warn_of_misfit (self, element, plan);
   }

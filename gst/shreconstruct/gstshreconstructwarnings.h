@@ -11,7 +11,7 @@ G_BEGIN_DECLS
 /* What was said; zeros: nothing yet.
  * @fit: of the matrices in use */
 typedef struct {
-  gboolean is_clipped, has_high_gain, has_misfit, has_doubt;
+  gboolean is_clipped, is_zero, has_high_gain, has_misfit, has_doubt;
   ImkShreconstructFit fit;
   GstShReconstructPole pole;
 } GstShReconstructWarnings;

@@ -314,11 +314,11 @@ class Job:
         self.open()
         return os.path.join(self.folder, name)
 
-    def play(self, words, unit="", total=0, take_message=None, count=play.part_done, prepare=None, warn=None):
+    def play(self, words, unit="", total=0, take_message=None, count=play.part_done, prepare=None, warn=None, at_end=None):
         """Plays a pipeline (words as play.parse() takes them) to its end: settings, backends and warnings go into the report.
 
         unit, total: what progress counts. prepare gets the pipeline before it plays, as for properties that are arrays; warn
-        gets the warnings in the place of warn().
+        gets the warnings in the place of warn(). at_end: as of play.play().
         """
         self.open()
         pipeline = play.parse(words)
@@ -327,7 +327,7 @@ class Job:
         settings = list(play.settings_of(pipeline))
         with Progress(self.name, unit, total) as progress:
             try:
-                backends = play.play(pipeline, warn or self.warn, take_message, progress if total else None, count)
+                backends = play.play(pipeline, warn or self.warn, take_message, progress if total else None, count, at_end)
             except Failure as failure:
                 raise Failure(failure.code, str(failure).replace(self.folder, self.target)) from failure
         self.tell_settings(settings)  # not of a pipeline that failed, and is played again with others

@@ -246,17 +246,18 @@ def callbacks_watched():
         sys.excepthook = before
 
 
-def play(pipeline, take_warning=None, take_message=None, progress=None, count=part_done):
+def play(pipeline, take_warning=None, take_message=None, progress=None, count=part_done, at_end=None):
     """Plays a pipeline (of parse()) to its end, and stops it.
 
     take_warning gets the sentence of each warning, take_message the structure of each element message. progress is a
-    Progress, which counts what count(pipeline) returns, 0 to 1. An error, also of a callback, raises Failure. Returns: backends_of() it
+    Progress, which counts what count(pipeline) returns, 0 to 1. at_end is called while it still plays, if
+    an exception ends it, also a signal. An error, also of a callback, raises Failure. Returns: backends_of() it
     """
     with callbacks_watched() as raised:
-        return play_watched(pipeline, take_warning, take_message, progress, count, raised)
+        return play_watched(pipeline, take_warning, take_message, progress, count, at_end, raised)
 
 
-def play_watched(pipeline, take_warning, take_message, progress, count, raised):
+def play_watched(pipeline, take_warning, take_message, progress, count, at_end, raised):
     """raised: list of Failures of callbacks"""
     Gst = library.gstreamer()
     bus, types = pipeline.get_bus(), Gst.MessageType
@@ -285,7 +286,11 @@ def play_watched(pipeline, take_warning, take_message, progress, count, raised):
         finished = True
         return backends_of(pipeline)
     finally:
-        end(pipeline, None if finished else 3)
+        try:
+            if at_end and not finished:
+                at_end()
+        finally:
+            end(pipeline, None if finished else 3)
 
 
 def descriptions(element):

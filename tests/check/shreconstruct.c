@@ -213,6 +213,23 @@ CHECK_LOOP_TEST (
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
 }
 
+CHECK_TEST (test_a_matrix_of_zeros_is_a_warning)
+{
+  static const gfloat zeros[2 * N_CELLS * N_COMMANDS] = {0};
+  g_autofree gchar *path = check_path_of ("zeros.npy");
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  write_array ("zeros.npy", N_COMMANDS, 2 * N_CELLS, zeros);
+  step (h, 0);
+  g_object_set (h->element, "matrix-location", path, NULL);
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "are 0, so the loop corrects nothing");
+  g_object_set (h->element, "gain", 0.2, NULL);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
 CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
 {
   g_autoptr (CheckHarness) h = harness_new ("gain=2", SLOPES);
@@ -1185,9 +1202,13 @@ CHECK_TEST (test_a_calibration_judges_itself)
   fail_unless_equals_string (told_by (message, "unseen"), "1");
   fail_unless (strstr (told_by (message, "judgement"), "dead-actuators"), "%s",
       told_by (message, "judgement"));
+  fail_unless (!gst_structure_has_field (
+      gst_message_get_structure (message), "cells-saturated"));
+  fail_unless (strstr (told_by (message, "saturation"), "fields=all"));
   check_warning (bus, STREAM, FAILED, "1 command moves no spot");
   fail_unless (g_file_get_contents (sidecar, &text, NULL, NULL));
   fail_unless (strstr (text, "\"unseen\": [1]") != NULL, "%s", text);
+  fail_unless (strstr (text, "\"cells-saturated\": null"), "%s", text);
   g_object_set (h->element, "interaction-location", path, NULL);
   step (h, 0);
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
@@ -1346,6 +1367,51 @@ CHECK_TEST (test_no_half_of_a_calibration_is_written)
   g_rmdir (path);
 }
 
+/* Meanwhile the loop uses the file, also by a link, or somebody wrote it. */
+CHECK_LOOP_TEST (test_a_calibration_checks_its_file_again, 3)
+{
+  static const gchar *const words[] = {
+      "Choose another file", "Choose another file", "save-interaction"};
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *used = in_folder ("$/means.npy");
+  g_autofree gchar *path = in_folder ("$/late.npy");
+  g_autofree gchar *other = in_folder ("$/other.npy");
+  g_autofree gchar *expected = NULL, *found = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  gsize n_expected, n_found;
+  gboolean ok;
+
+  fail_unless (g_file_get_contents (used, &expected, &n_expected, NULL));
+  if (__i__ == 0)
+    fail_unless (
+        g_file_set_contents (path, expected, (gssize) n_expected, NULL));
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  fail_unless (ok);
+  if (__i__ == 0) {
+    g_object_set (h->element, "matrix-location", path, NULL);
+  } else if (__i__ == 1) {
+    fail_unless_equals_int (symlink ("means.npy", path), 0);
+  } else {
+    fail_unless (
+        g_file_set_contents (path, expected, (gssize) n_expected, NULL));
+  }
+  message = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), words[__i__]), "%s",
+      told_by (message, "text"));
+  fail_unless (g_file_get_contents (path, &found, &n_found, NULL));
+  fail_unless (n_found == n_expected);
+  fail_unless_equals_int (memcmp (found, expected, n_found), 0);
+  g_signal_emit_by_name (
+      h->element, "save-interaction", __i__ < 2 ? path : used, &ok);
+  fail_unless (!ok);
+  check_warning (bus, RESOURCE, WRITE, "Choose another file");
+  g_signal_emit_by_name (h->element, "save-interaction", other, &ok);
+  fail_unless (ok);
+  g_unlink (path);
+}
+
 /* A frame is missing, or the next one is marked: the mirror stays as it was.
  * Frames see the commands of two frames before. */
 CHECK_LOOP_TEST (test_a_gap_spoils_no_calibration, 2)
@@ -1386,6 +1452,28 @@ CHECK_LOOP_TEST (test_a_gap_spoils_no_calibration, 2)
 
 /* A mirror with a slew limit that never acts is poked in each frame, not in
  * every other. */
+/* Before the next frame, and another one can be made then. */
+CHECK_TEST (test_a_calibration_is_stopped)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL, done = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "stop-calibration");
+  g_object_set (h->element, "loop", 0 /* open */, NULL);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  fail_unless (fabs (step (h, 0)) > 0);
+  g_signal_emit_by_name (h->element, "stop-calibration");
+  fail_unless_equals_float (step (h, 0), 0);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "abandoned");
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  fail_unless (ok);
+  done = calibrate (h, bus, 1, 400, 0);
+  fail_unless_equals_string (told_by (done, "state"), "done");
+}
+
 CHECK_TEST (test_a_mirror_with_a_slew_limit_is_calibrated)
 {
   g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
@@ -2115,6 +2203,34 @@ CHECK_MOCK_TEST (test_a_frame_that_was_handed_over_is_lost_with_its_device)
   fail_unless_equals_uint64 (check_stat (rc, "lost-frames"), 1);
   for (guint t = 0; t < G_N_ELEMENTS (out); t++)
     gst_buffer_unref (out[t]);
+}
+
+/* The slopes before stay in use, with one warning, until the name fits. */
+CHECK_TEST (test_another_name_of_results_never_ends_a_stream)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", "video/x-raw,format=GRAY8,"
+                                                "width=4,height=4,"
+                                                "framerate=1000/1");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  gfloat commands[3][N_COMMANDS];
+
+  for (guint t = 0; t < G_N_ELEMENTS (commands); t++) {
+    g_autoptr (GstBuffer) out = NULL;
+
+    check_push (h, described_new ("flux,mass,dx,dy", 2, 4, FALSE), GST_FLOW_OK);
+    out = check_pull (h);
+    gst_buffer_extract (out, 0, commands[t], sizeof (commands[t]));
+    g_object_set (h->element, "results", "x", NULL);
+  }
+  for (guint i = 0; i < N_COMMANDS; i++)
+    fail_unless (
+        commands[0][i] != commands[1][i] && commands[1][i] != commands[2][i]);
+  check_warning (bus, LIBRARY, SETTINGS, "one of those that are: sh.");
+  g_object_set (h->element, "results", "sh", NULL);
+  check_push (h, described_new ("flux,mass,dx,dy", 2, 4, FALSE), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (h));
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
 }
 
 static const struct {

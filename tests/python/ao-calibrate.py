@@ -79,8 +79,8 @@ class CalibrateTest(unittest.TestCase):
         self.addCleanup(lambda: os.environ.pop("MILK_SHM_DIR") if before is None else os.environ.update(MILK_SHM_DIR=before))
         self.n_actuators = Telescope(N, PITCH, diameter=2).n_actuators
 
-    def words(self, more="", *words):
-        pipeline = f"shmimsrc stream=wfs ! {SENSOR} ! shreconstruct commands={self.n_actuators} {more} ! shmimsink stream=dm"
+    def words(self, more="", *words, sensor=SENSOR):
+        pipeline = f"shmimsrc stream=wfs ! {sensor} ! shreconstruct commands={self.n_actuators} {more} ! shmimsink stream=dm"
         return "ao", "calibrate", pipeline, "-o", "out", *words
 
     def loop_takes(self, matrix, second=None):
@@ -141,6 +141,15 @@ class CalibrateTest(unittest.TestCase):
             self.assertIn("set slew-limit", done.stderr)
             self.assertIn("interaction.npy", os.listdir(os.path.join(self.folder, "out")))  # of before
 
+    def test_saturated_spots_are_found(self):
+        with Bench():
+            self.wait_for_stream()
+            for name, sensor in (("frames", f"{SENSOR} saturation=300"), ("tensors", f"{SENSOR} name=sh ! fakesink async=false sh.results ! queue")):
+                done = run_command(*self.words("", "--poke", "2", "--method", "hadamard", "--repeats", "2", "--overwrite", sensor=sensor), folder=self.folder, MILK_SHM_DIR=self.folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                part = "spots of 12 cells are saturated" if name == "frames" else "saturation: It is not known"
+                self.assertIn(part, done.stdout)
+
     def test_without_light_nothing_is_written(self):
         with Bench(has_light=False):
             self.wait_for_stream()
@@ -160,8 +169,10 @@ class CalibrateTest(unittest.TestCase):
                 time.sleep(0.01)
             calibrating.send_signal(signal.SIGINT)
             _out, printed = calibrating.communicate(timeout=TIMEOUT)
+            time.sleep(0.5)  # the mirror takes what was sent last
         self.assertEqual(calibrating.returncode, -signal.SIGINT, printed)
         self.assertIn("nothing was written", printed)
+        self.assertFalse(np.any(bench.at), "the mirror is left poked")
         self.assertEqual([name for name in os.listdir(self.folder) if "out" in name], [])
 
     def test_wrong_use(self):

@@ -13,6 +13,8 @@ SETTINGS = {"poke": "calibration-poke", "method": "calibration-method", "repeats
 METHODS = ("push-pull", "hadamard", "sinusoidal")
 STILL = 20  # frames after which a mirror that was sent flat is flat
 SILENCE = 10  # seconds without a frame
+PASSED = 2  # frames: when the second one comes, the mirror has the commands of the first
+LONGEST = 1  # seconds to wait for them
 NAME, NOISE = "interaction.npy", "interaction-noise.npy"
 MESSAGE = "shreconstruct-calibration"
 
@@ -23,6 +25,18 @@ def add_arguments(parser):
     group.add_argument("--method", choices=METHODS, help="which commands are poked together (default: that of the pipeline, else push-pull)")
     group.add_argument("--repeats", type=int, metavar="N", help="times that each is poked (default: that of the pipeline, else 4)")
     group.add_argument("--average", type=int, metavar="N", help="frames of each poke that are averaged (default: that of the pipeline, else 1)")
+
+
+def sensor_of(element):
+    """Returns: the shcentroid whose frames come to the element, which flags saturated spots with fields=all; None where its other pads are used"""
+    while element.sinkpads:
+        peer = element.sinkpads[0].get_peer()
+        element = peer.get_parent_element() if peer else None
+        if not element:
+            return None
+        if element.get_factory().get_name() == "shcentroid":
+            return element if [pad.get_name() for pad in element.srcpads] == ["src"] else None
+    return None
 
 
 class Ended(Exception):
@@ -42,6 +56,9 @@ class Calibrator:
         for name, setting in SETTINGS.items():
             self.set(setting, getattr(self.options, name))
         self.set("loop", "open")  # which keeps the mirror flat
+        sensor = sensor_of(self.element)
+        if sensor:
+            library.gstreamer().util_set_object_arg(sensor, "fields", "all")
         pipeline.set_property("auto-flush-bus", False)  # warnings come after the message of the end
         self.pipeline, self.settings = pipeline, list(play.settings_of(pipeline))
         self.element.get_static_pad("sink").add_probe(library.gstreamer().PadProbeType.BUFFER, self.count)
@@ -74,13 +91,23 @@ class Calibrator:
                 raise Failure(NO_RESULT, "The element shreconstruct is calibrated already, by something else in the pipeline.")
         return self.part
 
+    def flatten(self):
+        """Waits until the mirror has the reference commands, or no frames come. Of a pipeline that still plays."""
+        if not self.has_begun:
+            return
+        self.element.emit("stop-calibration")
+        with self.lock:
+            last = self.n_frames + PASSED
+        end = time.monotonic() + LONGEST
+        while self.n_frames < last and time.monotonic() < end:
+            time.sleep(0.005)
+
     def take_message(self, structure):
         if structure.get_name() == MESSAGE + "-progress":
             self.part = structure.get_value("part")
         elif structure.get_name() == MESSAGE:
             self.told = {name: structure.get_value(name) for name in (structure.nth_field_name(i) for i in range(structure.n_fields()))}
             raise Ended
-
 
     def take_rest(self, warn):
         """Of the pipeline, which has been stopped."""
@@ -109,6 +136,8 @@ def show(np, made, told):
             "response": (poked, strength[poked]), "noise": (poked, error[poked])}, log_y=True),
             "Rms over the cells of what each command does to the slopes, and its standard error. A command near to its noise is not seen.")
     made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms", f"judgement: {told['judgement']}"]
+    if "saturation" in told:
+        made.lines.append(f"saturation: {told['saturation']}")
 
 
 def run(np, options, made, words_of):
@@ -116,7 +145,7 @@ def run(np, options, made, words_of):
     made.is_live = True
     calibrator = Calibrator(options, made.path(NAME))
     try:
-        made.play(words_of(options.input), "%", 100, calibrator.take_message, calibrator.follow, calibrator.prepare)
+        made.play(words_of(options.input), "%", 100, calibrator.take_message, calibrator.follow, calibrator.prepare, at_end=calibrator.flatten)
     except Ended:
         calibrator.take_rest(made.warn)
     made.tell_settings(calibrator.settings)
