@@ -257,6 +257,8 @@ static const struct {
     {0.001f, 0.001f, 0.5, "R D reaches 0.001"},
     {5, 5, 0.5, "their product is 2.5, above 2 - leak = 2"},
     {5, 1, 0.3, NULL},
+    /* 2 - leak, but for rounding */
+    {2.0000002f, 2.0000002f, 1, NULL},
 };
 
 /* By the interaction matrix, whatever becomes of invalid cells. */
