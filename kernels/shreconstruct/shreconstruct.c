@@ -27,9 +27,9 @@ struct ImkShreconstruct {
   bool moves;                 /* one of these two is not there yet */
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
   uint8_t *dead;
-  float *modes; /* M, where its pseudo-inverse may be needed later; or NULL */
+  float *modes;   /* M, where its pseudo-inverse may be needed later; or NULL */
   float *inverse; /* (nullable): pinv (M), where commands have limits */
-  float *sent;  /* [n_commands]: the last ones that left */
+  float *sent;    /* [n_commands]: the last ones that left */
   ImkShreconstructHeld *held; /* (nullable): where invalid cells are held */
 
   /* the state, in one block: page-locked for a device */
