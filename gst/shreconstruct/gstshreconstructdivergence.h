@@ -28,13 +28,14 @@ void gst_sh_reconstruct_divergence_set_offsets (
  * more, are at a limit in 90 of 100 frames. The second: half of the cells that
  * were valid are lost in 50 of 100 frames, and the rms of the residual slopes
  * in the last other frames is twice as large as at closing. The third: in each
- * of 4 windows of 50 frames, one after the other, the rms of the residual
- * slopes is above twice that of the frames before the mirror acted, and above
- * half of its largest value. In each window the coefficients also grow by 15 %
- * or more, or jump by 22 % of themselves or more from frame to frame. A loop
- * that holds has smaller residuals than without the mirror. After air has
- * become stronger they are a small part of what they were at first. Dark frames
- * count in the second case only.
+ * of 3 windows of 50 frames, one after the other, the rms of the residual
+ * slopes is above 0.7 of its largest value, and one of two holds. It is above
+ * 1.2 times that of the frames before the mirror acted, and 40 % of the mean
+ * square are slopes that last: their means over the window. Or it is above
+ * 2.5 times that, and the coefficients jump by 22 % of themselves or more from
+ * frame to frame. A loop that holds leaves no lasting slopes, but for a leak's,
+ * which are smaller than without the mirror. Neither the leak nor the range of
+ * the sensor changes that. Dark frames count in the second case only.
  *
  * Returns: (transfer full) (nullable): a sentence, once until
  *   gst_sh_reconstruct_divergence_begin() */

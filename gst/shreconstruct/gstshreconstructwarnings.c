@@ -120,6 +120,9 @@ warn_of_misfit (GstShReconstructWarnings *self, GstElement *element,
         (NULL));
 }
 
+/* The product of float32 matrices is not exact: equality is not above. */
+#define ROUNDING (1 + 1e-4)
+
 /* z^d - (1 - leak) z^(d-1) + gain has its roots within the unit circle
  * for a delay d of 1 if gain is below 2 - leak, and for a longer one if it is
  * below less than that. The gain of the loop is that times R D, if D is known.
@@ -137,7 +140,7 @@ warn_of_gain (GstShReconstructWarnings *self, GstElement *element,
     factor = MAX (factor, s->mode_gains->values[m]);
   factor *= s->gain;
   self->has_high_gain = !is_idle && !self->fit.runs_away && !s->controller &&
-                        factor * response > 2 - s->leak;
+                        factor * response > (2 - s->leak) * ROUNDING;
   if (!self->has_high_gain || had_high_gain)
     return;
   if (is_known)

@@ -27,8 +27,9 @@ struct ImkShreconstruct {
   bool moves;                 /* one of these two is not there yet */
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
   uint8_t *dead;
-  float *modes; /* M, where its pseudo-inverse may be needed later; or NULL */
-  float *sent;  /* [n_commands]: the last ones that left */
+  float *modes;   /* M, where its pseudo-inverse may be needed later; or NULL */
+  float *inverse; /* (nullable): pinv (M), where commands have limits */
+  float *sent;    /* [n_commands]: the last ones that left */
   ImkShreconstructHeld *held; /* (nullable): where invalid cells are held */
 
   /* the state, in one block: page-locked for a device */
@@ -414,20 +415,19 @@ make_backend (ImkShreconstruct *s, const ImkShreconstructConfig *c,
     const float *matrix, ImkError *error)
 {
   bool has_limits = imk_shreconstruct_has_limits (c);
-  float *inverse = NULL;
   ImkStatus status = IMK_OK;
 
   if (c->modes && has_limits)
-    status = make_inverse (c, &inverse, error);
+    status = make_inverse (c, &s->inverse, error);
   if (status == IMK_OK && c->modes && !has_limits) {
     s->modes = copy_floats (c->modes, (size_t) c->n_commands * c->n_modes);
     status = s->modes ? IMK_OK : no_memory (error);
   }
   s->config.matrix = matrix;
   if (status == IMK_OK)
-    status = s->backend->create (&s->config, inverse, &s->backend_state, error);
+    status =
+        s->backend->create (&s->config, s->inverse, &s->backend_state, error);
   s->config.matrix = s->config.modes = s->config.interaction = NULL;
-  free (inverse);
   return status;
 }
 
@@ -627,8 +627,10 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   if (status == IMK_OK && inverse) {
     free (self->modes);
     self->modes = NULL;
+    self->inverse = inverse;
+  } else {
+    free (inverse);
   }
-  free (inverse);
   return status;
 }
 
@@ -662,6 +664,7 @@ imk_shreconstruct_free (ImkShreconstruct *self)
   free (self->feedback);
   free (self->forward);
   free (self->modes);
+  free (self->inverse);
   imk_shreconstruct_held_free (self->held);
   free (self);
 }
@@ -813,6 +816,38 @@ take_commands (ImkShreconstruct *s)
   memcpy (s->sent, s->commands, s->config.n_commands * sizeof (float));
 }
 
+/* Returns: what mode @m has of the commands that were sent, without c0 */
+static double
+sent_of_mode (const ImkShreconstruct *s, uint32_t m)
+{
+  const uint32_t n = s->config.n_commands;
+  double sum = 0;
+
+  if (!s->inverse)
+    return (double) s->sent[m] - s->reference[m];
+  for (uint32_t k = 0; k < n; k++)
+    sum += (double) s->inverse[m * (size_t) n + k] *
+           ((double) s->sent[k] - s->reference[k]);
+  return sum;
+}
+
+/* A frame on the way to c0. When the light is back, the loop begins from what
+ * was sent, and c0 is where it was. */
+static void
+rest_in_the_dark (ImkShreconstruct *s)
+{
+  imk_shreconstruct_rest (s);
+  if (!isfinite (s->config.slew))
+    return;
+  for (uint32_t m = 0; m < s->config.n_modes; m++) {
+    const double sent = sent_of_mode (s, m);
+
+    for (uint32_t i = 0; i < TERMS; i++)
+      s->q[i * (size_t) s->config.n_modes + m] = sent;
+  }
+  start_from (s, s->reference);
+}
+
 /* The frame is through. */
 static void
 finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
@@ -821,7 +856,7 @@ finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
 
   s->frame.is_new = false;
   if (r.is_dark && s->config.dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
-    imk_shreconstruct_rest (s);
+    rest_in_the_dark (s);
   if (!r.is_dark) {
     s->frame.first = (s->frame.first + TERMS - 1) % TERMS;
     take_commands (s);

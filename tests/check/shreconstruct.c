@@ -250,6 +250,38 @@ CHECK_TEST (test_a_gain_that_no_loop_holds_is_a_warning)
   check_warning (bus, LIBRARY, SETTINGS, "is 3, above 2 - leak = 1.75");
 }
 
+/* @sign: of what a command does to dx, of a sensor that reaches 3 pixels
+ * @growth: of random air, in each frame
+ * Returns: warnings after @n_frames */
+static guint
+count_warnings_of_loop (
+    const gchar *settings, gdouble sign, gdouble growth, guint n_frames)
+{
+  g_autoptr (CheckHarness) h = harness_new (settings, SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  gdouble air = 0.1, command = 0;
+
+  for (guint t = 0; t < n_frames; t++) {
+    air = growth * (0.9 * air + 0.04 * g_rand_double_range (rand, -1, 1));
+    command = step (h, (gfloat) CLAMP (air + sign * command, -3, 3));
+  }
+  return check_count_messages (bus, GST_MESSAGE_WARNING);
+}
+
+CHECK_TEST (test_a_leak_and_a_small_range_do_not_hide_a_wrong_sign)
+{
+  fail_unless_equals_int (
+      count_warnings_of_loop ("gain=0.3 leak=0.05", -1, 1, 300), 1);
+  fail_unless_equals_int (
+      count_warnings_of_loop ("gain=0.3 leak=0.05", 1, 1, 300), 0);
+}
+
+CHECK_TEST (test_air_that_grows_is_no_loop_that_drives_away)
+{
+  fail_unless_equals_int (count_warnings_of_loop ("gain=0.3", 1, 1.11, 220), 0);
+}
+
 /* By R D of both commands, and the gain. */
 static const struct {
   gfloat first, second;
@@ -265,6 +297,8 @@ static const struct {
     {0.001f, 0.001f, 0.5, "R D reaches 0.001"},
     {5, 5, 0.5, "their product is 2.5, above 2 - leak = 2"},
     {5, 1, 0.3, NULL},
+    /* 2 - leak, but for rounding */
+    {2.0000002f, 2.0000002f, 1, NULL},
 };
 
 /* By the interaction matrix, whatever becomes of invalid cells. */

@@ -255,26 +255,33 @@ TEST_BACKENDS (test_slew_limits_the_way_to_another_reference,
   }
 }
 
-/* It begins at once, from where the mirror is. */
+/* It begins at once, from where the mirror is, and stays there: a way down to
+ * c0 would work against it. With modes the commands are those of a tip. */
 TEST_BACKENDS (test_the_loop_begins_on_the_way_to_the_reference,
     "the loop begins on the way to c0")
 {
   static const uint8_t dark[] = {1, 1};
-  ImkShreconstructConfig c = mean_config ();
-  test_autoptr (ImkShreconstruct) self = NULL;
+  const float modes[] = {1, 1, 1, -1};
 
   on = backend;
-  c.slew = 0.25;
-  c.min_valid = 0.5;
-  c.dark = IMK_SHRECONSTRUCT_DARK_REFERENCE;
-  self = make (&c);
-  for (int t = 0; t < 4; t++)
-    step (self, -5, 0, good);
-  check_near (step (self, 0, 0, dark), 0.75, "the command without light");
-  check_near (step (self, 0, 0, good), 0.5, "the command with light");
-  step (self, 0, 0, good);
-  for (int t = 0; t < 9; t++)
+  for (int has_modes = 0; has_modes < 2; has_modes++) {
+    ImkShreconstructConfig c = mean_config ();
+    test_autoptr (ImkShreconstruct) self = NULL;
+
+    c.slew = 0.25;
+    c.min_valid = 0.5;
+    c.dark = IMK_SHRECONSTRUCT_DARK_REFERENCE;
+    c.modes = has_modes ? modes : NULL;
+    self = make (&c);
+    for (int t = 0; t < 4; t++)
+      step (self, -5, 0, good);
+    check_near (step (self, 0, 0, dark), 0.75, "the command without light");
+    for (int t = 0; t < 9; t++)
+      check_near (step (self, 0, 0, good), 0.75, "the command with light");
+    for (int t = 0; t < 3; t++)
+      check_near (step (self, 0, 0, dark), 0.5 - 0.25 * t, "dark again");
     check_near (step (self, 0, 0, good), 0, "c0");
+  }
 }
 
 TEST_BACKENDS (test_slew_limits_what_another_matrix_does,
