@@ -320,8 +320,8 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
 
   imk_shcalibration_result (self->kernel, interaction, noise, report);
   imk_shcalibration_judge (self->kernel, interaction, noise, judgement);
-  if (report->n_unseen == self->running_cells ||
-      judgement->verdict == IMK_SHJUDGE_NO_RESPONSE)
+  if (judgement->verdict == IMK_SHJUDGE_NO_RESPONSE ||
+      judgement->verdict == IMK_SHJUDGE_UNMEASURED)
     return FALSE;
   self->judgement = *judgement;
   g_free (self->interaction);
@@ -335,12 +335,13 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
   return TRUE;
 }
 
-/* Dark cells are expected; these are not. */
+/* Dark cells are expected; these are not. Of many of them the judgement tells.
+ */
 static void
-warn_of_lost (
-    GstShReconstructCalibration *self, const ImkShcalibrationReport *report)
+warn_of_lost (GstShReconstructCalibration *self,
+    const ImkShcalibrationReport *report, const ImkShjudgement *judgement)
 {
-  if (report->n_lost > 0)
+  if (report->n_lost > 0 && judgement->verdict != IMK_SHJUDGE_INCOMPLETE)
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("%u cells were valid in most frames of the calibration, but not in "
          "enough of them, so some of their elements are 0. Set more "
@@ -399,11 +400,6 @@ finish (GstShReconstructCalibration *self)
   if (self->location && has_result)
     save (self, self->location, &error);
   g_mutex_unlock (&self->lock);
-  if (report.n_unseen == self->running_cells) {
-    fail (self, "No cell was valid in enough frames. Bring more light to the "
-                "sensor, or set more calibration-repeats.");
-    return;
-  }
   if (!has_result) {
     gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE];
 
@@ -416,7 +412,7 @@ finish (GstShReconstructCalibration *self)
       error ? error->message : "The interaction matrix is complete.", &report,
       &judgement);
   warn_of_judgement (self, &judgement);
-  warn_of_lost (self, &report);
+  warn_of_lost (self, &report, &judgement);
   warn_of_mirror (self, &report);
   g_clear_error (&error);
 }

@@ -488,7 +488,8 @@ TEST (test_cells_that_are_lost_are_told, "cells that are lost are told")
     Bench b;
     Result r;
 
-    c.n_repeats = 2;
+    /* of pairs that were seen once alone no error is known */
+    c.n_repeats = method == IMK_SHCALIBRATION_PUSH_PULL ? 4 : 2;
     bench_init (&b, 0, whole, 2);
     b.aberration = 0;
     r = calibrate_with (&b, &c, flags, 0.4);
@@ -513,7 +514,7 @@ TEST (test_a_missing_element_is_no_missing_cell,
   Bench b;
   Result r;
 
-  c.n_repeats = 2;
+  c.n_repeats = 3;
   bench_init (&b, 0, whole, 2);
   b.aberration = 0;
   r = calibrate_with (&b, &c, NULL, 0.2);
@@ -784,6 +785,62 @@ TEST (
             (unsigned) seed, r.state, text, r.judgement.push_pull,
             r.judgement.superposition, r.judgement.drift);
       }
+}
+
+/* Returns: elements without a finite error, which have to be 0 */
+static uint32_t
+count_missing (const Result *r)
+{
+  uint32_t n = 0;
+
+  for (int i = 0; i < N_SLOPES * N_COMMANDS; i++) {
+    n += !isfinite (r->noise[i]);
+    test_check (isfinite (r->noise[i]) || r->interaction[i] == 0,
+        "element %d without an error is %g", i, (double) r->interaction[i]);
+  }
+  return n;
+}
+
+/* All commands move spots, and all cells have light in most frames. */
+TEST (test_a_matrix_with_holes_is_not_good, "a matrix with holes is not good")
+{
+  uint32_t n_of[IMK_SHJUDGE_UNSEEN + 1] = {0};
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+      ImkShcalibrationConfig c = config_of (method);
+      const double dropouts = 0.05 * (double) (seed % 8);
+      char text[300];
+      uint32_t n;
+      Bench b;
+      Result r;
+
+      bench_init (&b, 0.01, whole, 2);
+      b.seed = seed;
+      b.aberration = 0;
+      r = calibrate_with (&b, &c, NULL, dropouts);
+      test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+      imk_shjudge_describe (&r.judgement, text, sizeof (text));
+      n = count_missing (&r);
+      n_of[r.judgement.verdict]++;
+      test_check (r.judgement.n_unseen == 0 &&
+                      fabs (r.judgement.missing -
+                            n / (double) (N_SLOPES * N_COMMANDS)) < 1e-9,
+          "method %d, seed %u: %u unseen, missing %g: %s", method,
+          (unsigned) seed, r.judgement.n_unseen, r.judgement.missing, text);
+      test_check (n < N_SLOPES * N_COMMANDS ||
+                      r.judgement.verdict == IMK_SHJUDGE_UNMEASURED,
+          "method %d, seed %u, none measured: %s", method, (unsigned) seed,
+          text);
+      test_check (10 * n <= N_SLOPES * N_COMMANDS ||
+                      strstr (text, "not measured") || strstr (text, "No elem"),
+          "method %d, seed %u, %u missing: %s", method, (unsigned) seed, n,
+          text);
+    }
+  test_check (n_of[IMK_SHJUDGE_GOOD] && n_of[IMK_SHJUDGE_INCOMPLETE] &&
+                  n_of[IMK_SHJUDGE_UNMEASURED],
+      "%u good, %u incomplete, %u unmeasured", n_of[IMK_SHJUDGE_GOOD],
+      n_of[IMK_SHJUDGE_INCOMPLETE], n_of[IMK_SHJUDGE_UNMEASURED]);
 }
 
 TEST (test_a_mirror_that_is_not_connected_has_no_matrix,

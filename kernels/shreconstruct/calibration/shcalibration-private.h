@@ -58,6 +58,7 @@ struct ImkShcalibration {
                      * scratch */
 
   /* what the judgement needs */
+  uint8_t *lit;                /* [n_cells]: valid in most frames */
   double *whole, *whole_error; /* [n_slopes]: see ImkShjudgeData */
   double *means; /* [3][n_slopes]: of push and pull, of three pairs */
   float *even;   /* [n_rows][n_slopes]: sums of what a pair's mean differs
