@@ -15,6 +15,7 @@ STILL = 20  # frames after which a mirror that was sent flat is flat
 SILENCE = 10  # seconds without a frame
 NAME, NOISE = "interaction.npy", "interaction-noise.npy"
 MESSAGE = "shreconstruct-calibration"
+GOOD_FOR = ", for pokes of this size: compare with a calibration of half of it to see whether the mirror is in proportion"
 
 
 def add_arguments(parser):
@@ -108,7 +109,7 @@ def show(np, made, told):
         report.plot("Commands", plots.scatter(("command", ""), ("slope", "for each unit of a command"), {
             "response": (poked, strength[poked]), "noise": (poked, error[poked])}, log_y=True),
             "Rms over the cells of what each command does to the slopes, and its standard error. A command near to its noise is not seen.")
-    made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms", f"judgement: {told['judgement']}"]
+    made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms", f"judgement: {told['judgement']}{GOOD_FOR if told['judgement'] == 'good' else ''}"]
 
 
 def run(np, options, made, words_of):
