@@ -271,7 +271,8 @@ imk_shjudge_describe (const ImkShjudgement *j, char *text, size_t size)
   case IMK_SHJUDGE_NONLINEAR:
     snprintf (text, size,
         "The slopes differ by %.0f %% from what is in proportion to the pokes: "
-        "set a smaller calibration-poke.",
+        "set a smaller calibration-poke. If a vibration moves the spots, take "
+        "another calibration-method instead.",
         100 * fmax (j->push_pull, j->superposition)); /* one may be NaN */
     break;
   case IMK_SHJUDGE_NOISY:
