@@ -367,8 +367,8 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
 
   imk_shcalibration_result (self->kernel, interaction, noise, report);
   imk_shcalibration_judge (self->kernel, interaction, noise, judgement);
-  if (report->n_unseen == self->running_cells ||
-      judgement->verdict == IMK_SHJUDGE_NO_RESPONSE)
+  if (judgement->verdict == IMK_SHJUDGE_NO_RESPONSE ||
+      judgement->verdict == IMK_SHJUDGE_UNMEASURED)
     return FALSE;
   self->judgement = *judgement;
   self->knows_saturation = self->has_all_flags || judgement->n_saturated > 0;
@@ -383,12 +383,13 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
   return TRUE;
 }
 
-/* Dark cells are expected; these are not. */
+/* Dark cells are expected; these are not. Of many of them the judgement tells.
+ */
 static void
-warn_of_lost (
-    GstShReconstructCalibration *self, const ImkShcalibrationReport *report)
+warn_of_lost (GstShReconstructCalibration *self,
+    const ImkShcalibrationReport *report, const ImkShjudgement *judgement)
 {
-  if (report->n_lost > 0)
+  if (report->n_lost > 0 && judgement->verdict != IMK_SHJUDGE_INCOMPLETE)
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("%u cells were valid in most frames of the calibration, but not in "
          "enough of them, so some of their elements are 0. Set more "
@@ -447,11 +448,6 @@ finish (GstShReconstructCalibration *self, const GstShReconstructSettings *s)
   if (self->location && has_result)
     save_result (self, s, &error);
   g_mutex_unlock (&self->lock);
-  if (report.n_unseen == self->running_cells) {
-    fail (self, "No cell was valid in enough frames. Bring more light to the "
-                "sensor, or set more calibration-repeats.");
-    return;
-  }
   if (!has_result) {
     gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE];
 
@@ -464,7 +460,7 @@ finish (GstShReconstructCalibration *self, const GstShReconstructSettings *s)
       error ? error->message : "The interaction matrix is complete.", &report,
       &judgement);
   warn_of_judgement (self, &judgement);
-  warn_of_lost (self, &report);
+  warn_of_lost (self, &report, &judgement);
   warn_of_mirror (self, &report);
   g_clear_error (&error);
 }

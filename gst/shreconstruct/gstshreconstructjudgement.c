@@ -33,7 +33,8 @@ gst_sh_reconstruct_judgement_tell (
       unseen, "noisy-share", G_TYPE_DOUBLE, self->noisy, "push-pull",
       G_TYPE_DOUBLE, self->push_pull, "superposition", G_TYPE_DOUBLE,
       self->superposition, "drift", G_TYPE_DOUBLE, self->drift,
-      "cells-saturated", G_TYPE_UINT, self->n_saturated, NULL);
+      "cells-saturated", G_TYPE_UINT, self->n_saturated, "missing-share",
+      G_TYPE_DOUBLE, self->missing, NULL);
 }
 
 static void
@@ -82,6 +83,7 @@ gst_sh_reconstruct_judgement_to_json (
   append_saturation (json, self, knows_saturation);
   append_number (json, "noise", self->noise);
   append_number (json, "noisy-share", self->noisy);
+  append_number (json, "missing-share", self->missing);
   append_number (json, "push-pull", self->push_pull);
   append_number (json, "superposition", self->superposition);
   append_number (json, "drift", self->drift);

@@ -662,6 +662,29 @@ class Ao(Folder):
         noise = self.save("d-noise.npy", noise[:4])
         self.assertIn("has the shape [4, 12]; the noise of", self.invert(path, status=3)[1])
 
+    def test_elements_that_were_not_measured_are_told(self):
+        matrix, noise = self.rng.normal(size=(2 * N, 12)), np.full((2 * N, 12), 0.1)
+        matrix[5], noise[5], matrix[:, 3], noise[:, 3] = 0, np.inf, 0, np.inf  # a dark cell and a dead actuator
+        path = self.save("d.npy", matrix)
+        self.save("d-noise.npy", noise)
+        self.assertNotIn("not measured", self.invert(path)[1])
+        noise[: N // 2, :6] = np.inf
+        self.save("d-noise.npy", noise)
+        self.assertRegex(self.invert(path)[1], "[12][0-9] % of the elements have an infinite standard error in .*d-noise.npy")
+        self.save("d-noise.npy", np.full((2 * N, 12), np.inf))
+        self.assertIn("no element was measured", self.invert(path)[1])
+
+    def test_what_a_calibration_found_is_told(self):
+        path = self.save("d.npy", self.rng.normal(size=(2 * N, 12)).astype(np.float32))
+        name_axes(path, [2 * N, 12], "command", "slopes x-then-y")
+        with open(path + ".json", encoding="utf-8") as file:
+            told = json.load(file)
+        for judgement in "good", "31 % of the elements of cells with light were not measured":
+            told["calibration"] = {"judgement": judgement}
+            with open(path + ".json", "w", encoding="utf-8") as file:
+                json.dump(told, file)
+            self.assertEqual(f"d.npy found: {judgement}" in self.invert(path)[1], judgement != "good")
+
     def test_the_control_matrix_names_the_lenslets_of_the_interaction_matrix(self):
         path = self.save("d.npy", self.rng.normal(size=(2 * N, 12)).astype(np.float32))
         cells = [[i // CELLS + 1, i % CELLS] for i in range(N)]

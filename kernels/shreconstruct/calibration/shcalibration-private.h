@@ -20,6 +20,9 @@ typedef struct Spread {
   double mean, squares; /* of deviations from it */
   uint32_t n;
   float trend; /* sum of the estimates, each times its number, from 0 */
+  float
+      turned; /* of those of odd repeats, which have waves of the other sign */
+  uint16_t n_turned;
 } Spread;
 
 struct ImkShcalibration {
@@ -58,6 +61,7 @@ struct ImkShcalibration {
                      * scratch */
 
   /* what the judgement needs */
+  uint8_t *lit;                /* [n_cells]: valid in most frames */
   double *whole, *whole_error; /* [n_slopes]: see ImkShjudgeData */
   double *means; /* [3][n_slopes]: of push and pull, of three pairs */
   float *even;   /* [n_rows][n_slopes]: sums of what a pair's mean differs
@@ -118,6 +122,11 @@ void imk_shcalibration_follow_waves (
 
 void imk_shcalibration_add_estimate (
     ImkShcalibration *s, uint32_t k, uint32_t i, double value);
+
+/* With waves of the other sign in odd repeats, a drift of the slopes is in
+ * their estimates with the other sign: takes it out of the means, the squares
+ * and the trends. */
+void imk_shcalibration_remove_drift (ImkShcalibration *s);
 
 /* Before imk_shcalibration_error_of(); not with HADAMARD. */
 void imk_shcalibration_pool_spreads (const ImkShcalibration *s);

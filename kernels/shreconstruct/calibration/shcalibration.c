@@ -75,6 +75,7 @@ make_arrays (ImkShcalibration *s)
   s->spread = calloc (imk_shcalibration_n_rows (s) * n, sizeof (*s->spread));
   s->valid = malloc (c->n_cells);
   s->n_valid = calloc (c->n_cells, sizeof (*s->n_valid));
+  s->lit = malloc (c->n_cells);
   s->n_saturated = calloc (c->n_cells, sizeof (*s->n_saturated));
   s->whole = calloc (n, sizeof (double));
   s->whole_error = calloc (n, sizeof (double));
@@ -93,10 +94,11 @@ make_arrays (ImkShcalibration *s)
       malloc ((size_t) 4 * imk_shcalibration_n_rows (s) * sizeof (double));
   s->n_gaps = calloc (c->n_cells, sizeof (*s->n_gaps));
   s->gaps = malloc ((size_t) GAPS * c->n_cells * sizeof (*s->gaps));
-  return s->n_saturated && s->whole && s->whole_error && s->means && s->even &&
-         s->even_squares && s->spread && s->valid && s->n_valid && s->pattern &&
-         s->responses && s->mean && s->frames && s->sum && s->n_seen &&
-         s->before && s->estimate && s->inverse && s->n_gaps && s->gaps;
+  return s->lit && s->n_saturated && s->whole && s->whole_error && s->means &&
+         s->even && s->even_squares && s->spread && s->valid && s->n_valid &&
+         s->pattern && s->responses && s->mean && s->frames && s->sum &&
+         s->n_seen && s->before && s->estimate && s->inverse && s->n_gaps &&
+         s->gaps;
 }
 
 ImkStatus
@@ -140,6 +142,7 @@ imk_shcalibration_free (ImkShcalibration *self)
   free (self->spread);
   free (self->valid);
   free (self->n_valid);
+  free (self->lit);
   free (self->n_saturated);
   free (self->whole);
   free (self->whole_error);
@@ -243,14 +246,23 @@ imk_shcalibration_progress (const ImkShcalibration *self)
 
 /* --- the result ----------------------------------------------------------- */
 
-/* Returns: commands without an estimate for it */
-static uint32_t
-count_unseen (const ImkShcalibration *s, uint32_t cell)
+/* Returns: whether a cell was valid in most frames */
+static bool
+is_lit (const ImkShcalibration *s, uint32_t cell)
 {
+  return s->n_valid[cell] > s->n_frames / 2;
+}
+
+/* @noise: as of imk_shcalibration_result()
+ * Returns: commands that were not measured for a cell */
+static uint32_t
+count_unseen (const ImkShcalibration *s, const float *noise, uint32_t cell)
+{
+  const float *of_cell = noise + (size_t) cell * s->config.n_commands;
   uint32_t n = 0;
 
   for (uint32_t k = 0; k < s->n_live; k++)
-    n += s->spread[(size_t) k * s->n_slopes + cell].n == 0;
+    n += !isfinite (of_cell[s->live[k]]);
   return n;
 }
 
@@ -278,19 +290,19 @@ imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
       size_t at = i * n_commands + self->live[k];
       double error = imk_shcalibration_error_of (self, k, i);
 
-      interaction[at] = (float) spread->mean;
-      noise[at] = (float) error;
-      squares += spread->mean * spread->mean;
       if (isfinite (error)) {
+        interaction[at] = (float) spread->mean;
+        noise[at] = (float) error;
+        squares += spread->mean * spread->mean;
         errors += error * error;
         n++;
       }
     }
   for (uint32_t i = 0; i < self->config.n_cells; i++) {
-    uint32_t n_missing = count_unseen (self, i);
+    uint32_t n_missing = count_unseen (self, noise, i);
 
     report->n_unseen += n_missing == self->n_live;
-    report->n_lost += n_missing > 0 && self->n_valid[i] > self->n_frames / 2;
+    report->n_lost += n_missing > 0 && is_lit (self, i);
   }
   report->rms = sqrt (squares / ((double) self->n_live * self->n_slopes));
   report->noise = n ? sqrt (errors / (double) n) : INFINITY;
@@ -315,6 +327,7 @@ imk_shcalibration_judge (const ImkShcalibration *self, const float *interaction,
   ImkShjudgeData d = {.interaction = interaction,
       .noise = noise,
       .n_slopes = self->n_slopes,
+      .lit = self->lit,
       .n_commands = self->config.n_commands,
       .live = self->live,
       .n_live = self->n_live,
@@ -331,7 +344,9 @@ imk_shcalibration_judge (const ImkShcalibration *self, const float *interaction,
       .is_settled = self->shape.is_settled};
 
   imk_shcalibration_get_even (self, &d);
-  for (uint32_t i = 0; i < self->config.n_cells; i++)
+  for (uint32_t i = 0; i < self->config.n_cells; i++) {
+    self->lit[i] = is_lit (self, i);
     d.n_saturated += self->n_saturated[i] > self->n_frames / SATURATED_PART;
+  }
   imk_shjudge (&d, judgement);
 }

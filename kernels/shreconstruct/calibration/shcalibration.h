@@ -54,10 +54,10 @@ typedef struct ImkShcalibrationConfig {
  * @first, @last: frames after which it begins to act, and after which it has,
  *   as far as the noise lets them be seen
  * @n_frames: all frames
- * @n_unseen: cells without an estimate for any command
+ * @n_unseen: cells that were not measured for any command
  * @noise: rms of the standard errors
  * @rms: of the elements
- * @n_lost: cells that were valid in most frames, but lack an estimate for a
+ * @n_lost: cells that were valid in most frames, but not measured for a
  *   command
  * @is_linear: false for a mirror that limits its own steps: each poke then
  *   lasted until all of its response was there
@@ -132,13 +132,13 @@ IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
 /**
  * imk_shcalibration_result: (after IMK_SHCALIBRATION_DONE)
  * @interaction: (out): [2 n_cells][n_commands]: the mean of the repeats; 0 for
- *   what was not seen or not poked
+ *   what has no finite @noise
  * @noise: (out): likewise, its standard error from the spread of the repeats;
- *   infinite for what was not seen or not poked. The variance is that of all
- *   commands with PUSH_PULL and HADAMARD, for each slope, and with SINUSOIDAL
- *   that of the frequency of the command and its two neighbours, or of more of
- *   them up to 6 degrees of freedom. The error of the response in time, which
- *   changes all elements by one factor, is added
+ *   infinite for what was not seen or not poked, or too seldom to know it. The
+ * variance is that of all commands with PUSH_PULL and HADAMARD, for each slope,
+ * and with SINUSOIDAL that of the frequency of the command and its two
+ * neighbours, or of more of them up to 6 degrees of freedom. The error of the
+ * response in time, which changes all elements by one factor, is added
  * @report: (out) */
 IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
     float *interaction, float *noise, ImkShcalibrationReport *report);

@@ -12,8 +12,9 @@
  * and so less far. */
 #define MOST_OF_ALL 0.1
 #define MOST_OF_SINGLE 0.25
-#define MOST_DRIFT 0.1 /* likewise */
-#define CERTAIN 5.0    /* standard errors */
+#define MOST_DRIFT 0.1   /* likewise */
+#define MOST_MISSING 0.1 /* of the elements of cells with light */
+#define CERTAIN 5.0      /* standard errors */
 
 /* Returns: what a variable of Student with @n degrees of freedom exceeds, on
  * either side, with the probability @chance: Abramowitz and Stegun 1964,
@@ -28,38 +29,71 @@ quantile (double chance, double n)
   return sqrt (n * expm1 (z * z * (n - 1.5) / ((n - 1) * (n - 1))));
 }
 
-/* Returns: whether an element of a command is above the noise. The largest one
- * tells that, whatever the noise of one slope has to do with that of others. */
+/* Returns: whether a slope is of a cell that has light */
 static bool
-is_seen (const ImkShjudgeData *d, uint32_t command)
+is_lit (const ImkShjudgeData *d, uint32_t slope)
+{
+  return !d->lit || d->lit[slope % (d->n_slopes / 2)];
+}
+
+/* @n_lit, @n_missing: elements of a command, and those without an error, are
+ * added. The largest element tells whether one is above the noise, whatever the
+ * noise of one slope has to do with that of others.
+ * Returns: whether one is */
+static bool
+is_seen (const ImkShjudgeData *d, uint32_t command, uint32_t *n_lit,
+    uint32_t *n_missing)
 {
   double most = 0;
-  bool is_unsure = false; /* it has elements without a known error */
   uint32_t n = 0;
 
   for (uint32_t i = 0; i < d->n_slopes; i++) {
     const size_t at = (size_t) i * d->n_commands + command;
+    const bool is_measured = isfinite (d->noise[at]);
 
-    if (!isfinite (d->noise[at])) {
-      is_unsure |= d->interaction[at] != 0;
-      continue;
-    }
-    n++;
-    if (d->interaction[at] != 0)
+    *n_lit += is_lit (d, i);
+    *n_missing += is_lit (d, i) && !is_measured;
+    n += is_measured;
+    if (is_measured && d->interaction[at] != 0)
       most = fmax (most, fabsf (d->interaction[at]) / d->noise[at]);
   }
-  return n > 0 ? most > quantile (CHANCE / n, fmax (d->n_free, 3)) : is_unsure;
+  return n > 0 && most > quantile (CHANCE / n, fmax (d->n_free, 3));
 }
 
-static void
+/* The spots that a command moves may be among those that were not measured: it
+ * is called unseen only where nearly all were. Returns: commands that are seen
+ */
+static uint32_t
 find_unseen (const ImkShjudgeData *d, ImkShjudgement *j)
 {
-  for (uint32_t k = 0; k < d->n_live; k++)
-    if (!is_seen (d, d->live[k])) {
-      if (j->n_unseen < IMK_SHJUDGE_MAX_NAMED)
-        j->unseen[j->n_unseen] = d->live[k];
-      j->n_unseen++;
-    }
+  double n_all = 0, n_all_missing = 0;
+  uint32_t n_seen = 0;
+
+  for (uint32_t k = 0; k < d->n_live; k++) {
+    uint32_t n_lit = 0, n_missing = 0;
+    const bool seen = is_seen (d, d->live[k], &n_lit, &n_missing);
+
+    n_seen += seen;
+    n_all += n_lit;
+    n_all_missing += n_missing;
+    if (seen || n_missing > MOST_MISSING * n_lit)
+      continue;
+    if (j->n_unseen < IMK_SHJUDGE_MAX_NAMED)
+      j->unseen[j->n_unseen] = d->live[k];
+    j->n_unseen++;
+  }
+  j->missing = n_all > 0 ? n_all_missing / n_all : 0;
+  return n_seen;
+}
+
+/* Returns: whether an element has a finite error */
+static bool
+is_any_measured (const ImkShjudgeData *d)
+{
+  for (size_t i = 0; i < (size_t) d->n_slopes * d->n_commands; i++)
+    if (isfinite (d->noise[i]))
+      return true;
+  return false;
 }
 
 /* Squares of elements have those of their errors in them. */
@@ -139,18 +173,23 @@ find_push_pull (const ImkShjudgeData *d, ImkShjudgement *j)
 void
 imk_shjudge (const ImkShjudgeData *d, ImkShjudgement *j)
 {
+  uint32_t n_seen;
   bool is_sum, is_pair;
 
   *j = (ImkShjudgement){.n_saturated = d->n_saturated, .drift = d->drift};
-  find_unseen (d, j);
+  n_seen = find_unseen (d, j);
   find_noise (d, j);
   is_sum = find_superposition (d, j) &&
            j->superposition > (d->is_single ? MOST_OF_SINGLE : MOST_OF_ALL);
   is_pair = find_push_pull (d, j) && j->push_pull > MOST_NONLINEAR;
-  if (j->n_unseen == d->n_live)
+  if (!is_any_measured (d))
+    j->verdict = IMK_SHJUDGE_UNMEASURED;
+  else if (n_seen == 0)
     j->verdict = IMK_SHJUDGE_NO_RESPONSE;
   else if (j->n_saturated > 0)
     j->verdict = IMK_SHJUDGE_SATURATED;
+  else if (j->missing > MOST_MISSING)
+    j->verdict = IMK_SHJUDGE_INCOMPLETE;
   else if (!d->is_settled)
     j->verdict = IMK_SHJUDGE_UNSETTLED;
   else if (d->is_limited)
@@ -199,11 +238,24 @@ imk_shjudge_describe (const ImkShjudgement *j, char *text, size_t size)
         "reach the mirror and its light the sensor, or set a larger "
         "calibration-poke.");
     break;
+  case IMK_SHJUDGE_UNMEASURED:
+    snprintf (text, size,
+        "No element was measured in enough repeats to know its error: bring "
+        "more light to the sensor, set more calibration-repeats, or "
+        "calibration-method=push-pull if spots flicker.");
+    break;
   case IMK_SHJUDGE_SATURATED:
     snprintf (text, size,
         "The spots of %u cells are saturated: bring less light to the sensor "
         "or expose it for a shorter time, and calibrate again.",
         j->n_saturated);
+    break;
+  case IMK_SHJUDGE_INCOMPLETE:
+    snprintf (text, size,
+        "%.0f %% of the elements of cells with light were not measured, and "
+        "are 0: bring more light to the sensor, set more calibration-repeats, "
+        "or calibration-method=push-pull if spots flicker.",
+        100 * j->missing);
     break;
   case IMK_SHJUDGE_UNSETTLED:
     snprintf (text, size,
@@ -219,7 +271,8 @@ imk_shjudge_describe (const ImkShjudgement *j, char *text, size_t size)
   case IMK_SHJUDGE_NONLINEAR:
     snprintf (text, size,
         "The slopes differ by %.0f %% from what is in proportion to the pokes: "
-        "set a smaller calibration-poke.",
+        "set a smaller calibration-poke. If a vibration moves the spots, take "
+        "another calibration-method instead.",
         100 * fmax (j->push_pull, j->superposition)); /* one may be NaN */
     break;
   case IMK_SHJUDGE_NOISY:

@@ -19,7 +19,9 @@ extern "C" {
 typedef enum ImkShjudgeVerdict {
   IMK_SHJUDGE_GOOD,
   IMK_SHJUDGE_NO_RESPONSE, /* no command is above the noise */
+  IMK_SHJUDGE_UNMEASURED,  /* no element has a finite standard error */
   IMK_SHJUDGE_SATURATED,   /* spots are */
+  IMK_SHJUDGE_INCOMPLETE,  /* too many elements were not measured */
   IMK_SHJUDGE_UNSETTLED,   /* the mirror moves for too long */
   IMK_SHJUDGE_LIMITED,     /* the mirror limits its own steps */
   IMK_SHJUDGE_DRIFTING,    /* the response changed from repeat to repeat */
@@ -32,7 +34,8 @@ typedef enum ImkShjudgeVerdict {
  * ImkShjudgement: (of a calibration)
  * @n_unseen, @unseen: commands that are not above the noise, and the first of
  *   them: none of their elements exceeds t standard errors, which noise alone
- *   exceeds in one of 100 commands
+ *   exceeds in one of 100 commands. Commands of which more than a tenth of the
+ *   elements was not measured are not among them
  * @noise: rms of the standard errors, relative to that of the elements without
  *   noise
  * @noisy: share of the elements with a standard error above a tenth of the rms
@@ -44,18 +47,23 @@ typedef enum ImkShjudgeVerdict {
  * @drift: by how much the response changed from the first repeat to the last,
  *   as a share of it; NaN where it is not known
  * @n_saturated: cells with a saturated spot in more than a fiftieth of the
- *   frames */
+ *   frames
+ * @missing: share of the elements of lit cells and live commands without a
+ *   finite standard error: they were not measured */
 typedef struct ImkShjudgement {
   ImkShjudgeVerdict verdict;
   uint32_t n_unseen, unseen[IMK_SHJUDGE_MAX_NAMED];
   double noise, noisy, push_pull, superposition, drift;
   uint32_t n_saturated;
+  double missing;
 } ImkShjudgement;
 
 /**
  * ImkShjudgeData: (what was measured)
  * @interaction, @noise: [n_slopes][n_commands], as of
  *   imk_shcalibration_result()
+ * @lit: (nullable): [n_slopes / 2]: not 0 for cells that have light, NULL if
+ *   all have
  * @live: [n_live]: commands that were poked
  * @n_free: degrees of freedom of @noise
  * @whole, @whole_error: [n_slopes]: response to @pattern of all live commands
@@ -68,6 +76,7 @@ typedef struct ImkShjudgement {
 typedef struct ImkShjudgeData {
   const float *interaction, *noise;
   uint32_t n_slopes, n_commands;
+  const uint8_t *lit;
   const uint32_t *live;
   uint32_t n_live, n_free;
   const double *whole, *whole_error;
@@ -83,7 +92,7 @@ typedef struct ImkShjudgeData {
 
 /* What cannot be told from noise is no fault: drift and nonlinearity are faults
  * above a tenth (a quarter of @superposition with @is_single) and 5 standard
- * errors, and noise above 0.3. */
+ * errors, noise above 0.3, and missing elements above a tenth. */
 IMK_API void imk_shjudge (
     const ImkShjudgeData *data, ImkShjudgement *judgement);
 

@@ -13,8 +13,42 @@ imk_shcalibration_add_estimate (
   double before = value - to->mean;
 
   to->trend += (float) (to->n * value);
+  if (s->repeat % 2) {
+    to->turned += (float) value;
+    to->n_turned++;
+  }
   to->mean += before / ++to->n;
   to->squares += before * (value - to->mean);
+}
+
+/* Returns: whether a drift was fitted to an element, too. Two repeats have no
+ * spread then: their difference is taken for noise. */
+static bool
+has_drift (const ImkShcalibration *s, const Spread *of)
+{
+  return s->config.method == IMK_SHCALIBRATION_SINUSOIDAL && of->n > 2 &&
+         of->n_turned > 0 && of->n_turned < of->n;
+}
+
+void
+imk_shcalibration_remove_drift (ImkShcalibration *s)
+{
+  for (size_t at = 0; at < (size_t) s->n_live * s->n_slopes; at++) {
+    Spread *of = s->spread + at;
+    const double n = of->n, n_turned = of->n_turned;
+    double drift, turned, others;
+
+    if (!has_drift (s, of))
+      continue;
+    turned = of->turned / n_turned;
+    others = (n * of->mean - of->turned) / (n - n_turned);
+    drift = (others - turned) / 2;
+    of->mean = (others + turned) / 2;
+    of->squares = fmax (
+        0, of->squares - 4 * drift * drift * n_turned * (n - n_turned) / n);
+    /* of 0, 1, 2, ... with signs in turn; with a repeat missing, nearly */
+    of->trend -= (float) (drift * (of->n % 2 ? (n - 1) / 2 : -n / 2));
+  }
 }
 
 /* Commands whose estimates have a noise of their own: of pairs all have the
@@ -41,7 +75,7 @@ imk_shcalibration_pool_spreads (const ImkShcalibration *s)
       double *of_kind = s->estimate + k % n_kinds (s) * n + i;
 
       of_kind[0] += spread->squares;
-      of_kind[n_all] += spread->n ? spread->n - 1 : 0;
+      of_kind[n_all] += spread->n ? spread->n - 1 - has_drift (s, spread) : 0;
     }
 }
 
@@ -72,15 +106,16 @@ static double
 spread_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
 {
   const Spread *spread = s->spread + (size_t) k * s->n_slopes + i;
-  double squares = 0, n_free = 0;
+  double squares = 0, n_free = 0, n = spread->n;
 
+  if (has_drift (s, spread))
+    n = 4 * spread->n_turned * (1 - spread->n_turned / n);
   if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
     return spread->n < 2 ? INFINITY : sqrt (spread->squares / 2);
   for (uint32_t reach = 1;
        n_free < IMK_SHCALIBRATION_LEAST_FREE && reach <= n_kinds (s); reach++)
     squares = sum_squares (s, k % n_kinds (s), reach, i, &n_free);
-  return spread->n > 0 && n_free > 0 ? sqrt (squares / n_free / spread->n)
-                                     : INFINITY;
+  return n > 0 && n_free > 0 ? sqrt (squares / n_free / n) : INFINITY;
 }
 
 double

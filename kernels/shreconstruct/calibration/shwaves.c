@@ -126,6 +126,13 @@ scale_error_at (const ImkShcalibration *s, double omega, double re, double im)
       s->shape.error * sqrt (squares), s->shape.hidden * (1 - cos (omega)));
 }
 
+/* Then a drift cancels in two repeats. */
+static double
+sign_of (uint32_t repeat)
+{
+  return repeat % 2 ? -1 : 1;
+}
+
 /* @estimate: sums with cosines and sines become elements. */
 static void
 end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
@@ -144,7 +151,8 @@ end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
     }
     s->scale_errors[k] = scale_error_at (s, omega, re, im);
     /* slopes are D poke (re sin + im cos) of the time */
-    power = (re * re + im * im) * s->config.poke * period / 2;
+    power =
+        (re * re + im * im) * s->config.poke * period / 2 * sign_of (s->repeat);
     for (uint32_t i = 0; i < s->n_slopes; i++)
       cosines[i] = (re * sines[i] + im * cosines[i]) / power;
   }
@@ -181,13 +189,15 @@ imk_shcalibration_follow_waves (
   uint32_t n = s->n_live - first < n_in_group ? s->n_live - first : n_in_group;
 
   if (all == s->config.n_repeats * n_groups) {
+    imk_shcalibration_remove_drift (s);
     imk_shcalibration_find_drift (s);
     s->state = IMK_SHCALIBRATION_DONE;
     return;
   }
   for (uint32_t k = 0; k < n; k++)
     pokes[s->live[first + k]] =
-        (float) (s->config.poke * sin (two_pi * (k + 1) * t / period));
+        (float) (sign_of (all / n_groups) * s->config.poke *
+                 sin (two_pi * (k + 1) * t / period));
   if (t < s->shape.last || s->n_unsure > 0)
     return;
   note_gaps (s, t);

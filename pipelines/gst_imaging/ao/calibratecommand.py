@@ -17,6 +17,7 @@ PASSED = 2  # frames: when the second one comes, the mirror has the commands of 
 LONGEST = 1  # seconds to wait for them
 NAME, NOISE = "interaction.npy", "interaction-noise.npy"
 MESSAGE = "shreconstruct-calibration"
+GOOD_FOR = ", for pokes of this size: compare with a calibration of half of it to see whether the mirror is in proportion"
 
 
 def add_arguments(parser):
@@ -135,7 +136,9 @@ def show(np, made, told):
         report.plot("Commands", plots.scatter(("command", ""), ("slope", "for each unit of a command"), {
             "response": (poked, strength[poked]), "noise": (poked, error[poked])}, log_y=True),
             "Rms over the cells of what each command does to the slopes, and its standard error. A command near to its noise is not seen.")
-    made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms", f"judgement: {told['judgement']}"]
+    good_for = GOOD_FOR if told["judgement"] == "good" else ""
+    made.lines += [f"latency: {told['latency']:.2f} frames", f"noise of an element: {relative:.2g} of their rms",
+                   f"judgement: {told['judgement']}{good_for}"]
     if "saturation" in told:
         made.lines.append(f"saturation: {told['saturation']}")
 

@@ -13,6 +13,7 @@ KINDS = ("interaction", "matrix")  # of images, by the axis of slopes
 FIELDS = ("x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags")  # of centroids
 ABOVE = 2  # times the noise that a command is seen at least
 SHOWN = 10  # commands that are named
+MOST_MISSING = 0.1  # of the elements of cells that were measured for a command, and of live commands
 
 
 def names_of(path, part, n_dims):
@@ -155,8 +156,32 @@ def listed(numbers):
     return ", ".join(map(str, numbers[:SHOWN])) + (f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else "")
 
 
+def warn_of_judgement(path, warn):
+    """What the calibration that measured the matrix found wrong with it is in the file beside it."""
+    try:
+        with open(path + ".json", encoding="utf-8") as file:
+            judgement = json.load(file)["calibration"]["judgement"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    if judgement != "good":
+        warn(f"The calibration of {path} found: {judgement}")
+
+
+def warn_of_missing(np, path, noise, warn):
+    """Cells without light and dead actuators have no measured element."""
+    missing = ~np.isfinite(noise)
+    inner = missing[~missing.all(1)][:, ~missing.all(0)]
+    if missing.all():
+        warn(f"All standard errors in {path} are infinite: no element was measured. Calibrate again.")
+    elif inner.mean() > MOST_MISSING:
+        warn(f"{100 * inner.mean():.0f} % of the elements have an infinite standard error in {path}, besides cells and commands without any measured"
+             " element: they were not measured. Calibrate again with more light, more calibration-repeats, or calibration-method=push-pull if spots"
+             " flicker.")
+
+
 def warn_of_noise(np, path, values, noise, warn):
     """values, noise: [slopes, commands]; the noise is infinite where nothing was measured. A dead actuator has noise alone."""
+    warn_of_missing(np, path, noise, warn)
     measured = np.isfinite(noise) & (noise > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.sqrt(((values / noise) ** 2).sum(0, where=measured) / measured.sum(0))
@@ -181,6 +206,7 @@ def arrange(np, path, values, noise, order, made):
     made.setting("slope-order", order, "x-then-y")  # of the file beside the matrix, which is no input
     made.setting("transposed", is_transposed, False)
     warn_of(np, path, values, has_slopes(name), made.warn)
+    warn_of_judgement(path, made.warn)
     if noise and len(shape) == 2:
         warn_of_noise(np, noise[0], values, noise[1].T if is_transposed else noise[1], made.warn)
     return telemetry.in_order(np, values, 0, order == "interleaved").reshape(values.shape).astype(np.float64)
