@@ -43,7 +43,8 @@ harness_free (GstHarness *h, GstBus *bus)
   gst_harness_teardown (h);
 }
 
-/* B-scan @i: the upper four depths turn by 0.5 radians from one to the next. */
+/* B-scan @i: the upper four depths turn by 0.5 radians from one to the next.
+ * Depth k of A-scan k is the brightest, so that rounding chooses no surface. */
 static GstBuffer *
 bscan_new (guint i)
 {
@@ -54,9 +55,10 @@ bscan_new (guint i)
   gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint k = 0; k < ASCANS * DEPTHS; k++) {
     gdouble phase = k + (k % DEPTHS < 4 ? 0.5 * i : 0);
+    gdouble amplitude = k % DEPTHS == k / DEPTHS ? 11 : 10;
 
-    ((gfloat *) map.data)[2 * k] = (gfloat) (10 * cos (phase));
-    ((gfloat *) map.data)[2 * k + 1] = (gfloat) (10 * sin (phase));
+    ((gfloat *) map.data)[2 * k] = (gfloat) (amplitude * cos (phase));
+    ((gfloat *) map.data)[2 * k + 1] = (gfloat) (amplitude * sin (phase));
   }
   gst_buffer_unmap (buffer, &map);
   GST_BUFFER_PTS (buffer) = i * 25 * GST_MSECOND;
