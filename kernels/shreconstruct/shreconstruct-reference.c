@@ -233,6 +233,27 @@ command (const ImkShreconstructConfig *c, const double *reference,
   return sum;
 }
 
+/* A step to c0. The controller has no past but what was sent, and c0 is there
+ * from the next frame with light on. */
+static void
+rest (const ImkShreconstructConfig *c, ImkShreconstructPast *past)
+{
+  double *before = past->commands_before, *reference = past->reference_before;
+
+  memset (past->q, 0, (size_t) TERMS * c->n_modes * sizeof (*past->q));
+  memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
+  memset (past->slopes_before, 0, 2 * (size_t) c->n_cells * sizeof (double));
+  for (uint32_t k = 0; k < c->n_commands; k++) {
+    reference[k] = reference_of (c, k);
+    before[k] = toward (c, reference[k], before[k]);
+    if (isfinite (c->slew))
+      follow (c, past->inverse, k, before[k] - reference[k], past->q);
+  }
+  for (uint32_t i = 1; i < TERMS; i++)
+    memcpy (past->q + i * (size_t) c->n_modes, past->q,
+        c->n_modes * sizeof (*past->q));
+}
+
 void
 imk_shreconstruct_reference (const ImkShreconstructConfig *c,
     ImkShreconstructPast *past, const float *slopes, const uint8_t *flags,
@@ -243,13 +264,8 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   uint32_t *out, n_out;
 
   if (imk_shreconstruct_is_dark (c, count_valid (c, slopes, flags))) {
-    if (c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE) {
-      memset (past->q, 0, (size_t) TERMS * c->n_modes * sizeof (*past->q));
-      memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
-      memset (s, 0, 2 * (size_t) c->n_cells * sizeof (*s));
-      for (uint32_t k = 0; k < c->n_commands; k++)
-        reference[k] = before[k] = toward (c, reference_of (c, k), before[k]);
-    }
+    if (c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
+      rest (c, past);
     memcpy (commands, before, c->n_commands * sizeof (*commands));
     return;
   }
