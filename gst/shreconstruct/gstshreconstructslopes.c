@@ -203,7 +203,8 @@ find_field (const gchar *fields, const gchar *name)
         (fields[size] == ',' || fields[size] == 0))
       return i;
     fields = strchr (fields, ',');
-    fields += fields != NULL;
+    if (fields)
+      fields++;
   }
   return -1;
 }
