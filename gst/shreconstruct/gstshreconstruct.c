@@ -535,14 +535,13 @@ rest (GstShReconstruct *self, const Frame *f, const GstShReconstructSettings *s)
 static void
 report_divergence (GstShReconstruct *self, const Frame *f)
 {
-  g_autofree gchar *text =
-      gst_sh_reconstruct_divergence_follow (self->kernel.divergence, &f->slopes,
-          self->kernel.n_cells, self->kernel.coefficients, self->kernel.n_modes,
-          self->kernel.n_commands, &f->report);
+  const GstShReconstructKernel *k = &self->kernel;
+  ImkShdivergenceReport report;
+  const ImkShdivergenceVerdict verdict = imk_shdivergence_follow (k->divergence,
+      f->slopes.slopes, f->slopes.flags, k->coefficients, &f->report, &report);
 
-  if (text)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", text),
-        ("frame %" G_GUINT64_FORMAT, f->number));
+  gst_sh_reconstruct_warn_of_divergence (GST_ELEMENT (self), verdict, &report,
+      &f->report, k->n_cells, k->n_commands, f->number);
 }
 
 /* The commands in self->kernel.commands. */
@@ -558,7 +557,7 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
   f->is_closed = can_begin && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
                  !s->freeze && !f->is_calibrating && !self->kernel.is_idle;
   if (!f->is_closed || self->is_resting)
-    gst_sh_reconstruct_divergence_begin (self->kernel.divergence);
+    imk_shdivergence_begin (self->kernel.divergence);
   self->is_resting &= !f->is_closed;
   if (f->is_closed)
     status = process (self, f, error);

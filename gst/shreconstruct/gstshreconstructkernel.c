@@ -12,7 +12,6 @@ gst_sh_reconstruct_kernel_init (GstShReconstructKernel *self,
   self->prepared =
       gst_sh_reconstruct_prepared_new (element->settings, element->engine);
   self->lenslets = gst_sh_reconstruct_lenslets_new ();
-  self->divergence = gst_sh_reconstruct_divergence_new ();
 }
 
 void
@@ -20,7 +19,7 @@ gst_sh_reconstruct_kernel_clear (GstShReconstructKernel *self)
 {
   gst_sh_reconstruct_prepared_free (self->prepared);
   gst_sh_reconstruct_lenslets_free (self->lenslets);
-  gst_sh_reconstruct_divergence_free (self->divergence);
+  imk_shdivergence_free (self->divergence);
   g_free (self->commands);
   g_free (self->coefficients);
 }
@@ -124,8 +123,7 @@ take_plan (GstShReconstructKernel *self, GstShReconstructPlan *plan)
 {
   const GstShReconstructSettings *s = settings_now (self);
 
-  gst_sh_reconstruct_divergence_set_offsets (
-      self->divergence, plan->offsets, self->n_cells);
+  imk_shdivergence_set_offsets (self->divergence, plan->offsets);
   gst_sh_reconstruct_outputs_take (self->outputs, plan);
   gst_sh_reconstruct_warn (
       &self->warnings, GST_ELEMENT (self->element), s, plan);
@@ -133,10 +131,10 @@ take_plan (GstShReconstructKernel *self, GstShReconstructPlan *plan)
       self->prepared, self->backend, s, plan->has_matrices);
 }
 
-/* @kernel: (transfer full) */
+/* @kernel, @divergence: (transfer full) */
 static void
 take (GstShReconstructKernel *self, ImkShreconstruct *kernel,
-    ImkBackend backend, GstShReconstructPlan *plan)
+    ImkShdivergence *divergence, ImkBackend backend, GstShReconstructPlan *plan)
 {
   const GstShReconstructSettings *s = settings_now (self);
 
@@ -152,7 +150,8 @@ take (GstShReconstructKernel *self, ImkShreconstruct *kernel,
       g_realloc_n (self->commands, self->n_commands, sizeof (gfloat));
   self->coefficients =
       g_realloc_n (self->coefficients, self->n_modes, sizeof (gfloat));
-  gst_sh_reconstruct_divergence_begin (self->divergence);
+  imk_shdivergence_free (self->divergence);
+  self->divergence = divergence;
   gst_sh_reconstruct_lenslets_take (self->lenslets, lenslets_of_matrix (s),
       self->n_cells, gst_imaging_setting_file_location (s->matrix));
   take_plan (self, plan);
@@ -217,6 +216,7 @@ gst_sh_reconstruct_kernel_open (GstShReconstructKernel *self,
     ImkBackend backend, const GstShReconstructSensor *sensor, ImkError *error)
 {
   ImkShreconstruct *kernel = NULL;
+  ImkShdivergence *divergence;
   gfloat *modes = NULL;
   GstShReconstructPlan plan;
   ImkStatus status = plan_checked (self, sensor, &plan, error);
@@ -228,7 +228,10 @@ gst_sh_reconstruct_kernel_open (GstShReconstructKernel *self,
                     : make (self, backend, sensor, &plan, &kernel, error);
   }
   if (status == IMK_OK)
-    take (self, kernel, backend, &plan);
+    status = imk_shdivergence_new (plan.config.n_cells, plan.config.n_modes,
+        plan.config.n_commands, &divergence, error);
+  if (status == IMK_OK)
+    take (self, kernel, divergence, backend, &plan);
   else
     imk_shreconstruct_free (kernel);
   gst_sh_reconstruct_plan_clear (&plan);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "gstimagingelement.h"
-#include "gstshreconstructdivergence.h"
 #include "gstshreconstructlenslets.h"
 #include "gstshreconstructoutputs.h"
 #include "gstshreconstructprepared.h"
@@ -27,6 +26,7 @@ typedef struct {
  * @before: (nullable): whose state is taken over
  * @n_cells: of the columns of the control matrix
  * @is_idle: without a control matrix
+ * @divergence: (nullable): of the loop of @now; made with it
  * @order: of the columns of the control matrix
  * @commands: [n_commands]: of the frame, before the actuator map
  * @coefficients: [n_modes]: of the frame */
@@ -35,7 +35,7 @@ typedef struct {
   GstShReconstructOutputs *outputs;
   GstShReconstructPrepared *prepared;
   GstShReconstructLenslets *lenslets;
-  GstShReconstructDivergence *divergence;
+  ImkShdivergence *divergence;
   ImkShreconstruct *now, *before;
   ImkBackend backend;
   guint n_cells, n_modes, n_commands;

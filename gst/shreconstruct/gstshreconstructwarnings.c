@@ -185,3 +185,29 @@ gst_sh_reconstruct_warn_of_doubt (GstShReconstructWarnings *self,
     GST_ELEMENT_WARNING (element, LIBRARY, SETTINGS, ("%s", doubt), (NULL));
   self->has_doubt = doubt != NULL;
 }
+
+void
+gst_sh_reconstruct_warn_of_divergence (GstElement *element,
+    ImkShdivergenceVerdict verdict, const ImkShdivergenceReport *report,
+    const ImkShreconstructReport *frame, guint n_cells, guint n_commands,
+    guint64 number)
+{
+  if (verdict == IMK_SHDIVERGENCE_LIMITED)
+    GST_ELEMENT_WARNING (element, STREAM, FAILED,
+        ("The loop drives the mirror away: %u frames after it closed, %u of %u "
+         "commands are at a limit, in %d of the last %d frames or more. Lower "
+         "the gain, check the sign of the control matrix and the order of its "
+         "slopes and commands, or set wider limits.",
+            report->n_frames, frame->n_limited, n_commands,
+            IMK_SHDIVERGENCE_LIMITED_FRAMES, IMK_SHDIVERGENCE_COUNTED),
+        ("frame %" G_GUINT64_FORMAT, number));
+  else if (verdict == IMK_SHDIVERGENCE_SLOPES)
+    GST_ELEMENT_WARNING (element, STREAM, FAILED,
+        ("The loop drives the mirror away: %u frames after it closed, the rms "
+         "of the residual slopes is %.3g, %.3g before the mirror acted, and %u "
+         "of %u cells are valid. Lower the gain, or check the sign of the "
+         "control matrix and the order of its slopes and commands.",
+            report->n_frames, report->rms, report->rms_at_closing,
+            frame->n_valid, n_cells),
+        ("frame %" G_GUINT64_FORMAT, number));
+}

@@ -5,6 +5,7 @@
 
 #include "gstshreconstructcontroller.h"
 #include "gstshreconstructsettings.h"
+#include "imk/shdivergence.h"
 
 G_BEGIN_DECLS
 
@@ -24,5 +25,12 @@ void gst_sh_reconstruct_warn (GstShReconstructWarnings *self,
 /* imk_shreconstruct_doubt (), at the start and after a frame. */
 void gst_sh_reconstruct_warn_of_doubt (GstShReconstructWarnings *self,
     GstElement *element, const ImkShreconstruct *kernel);
+
+/* @verdict, @report: of a loop that diverges; the others of the frame in which
+ * it was found */
+void gst_sh_reconstruct_warn_of_divergence (GstElement *element,
+    ImkShdivergenceVerdict verdict, const ImkShdivergenceReport *report,
+    const ImkShreconstructReport *frame, guint n_cells, guint n_commands,
+    guint64 number);
 
 G_END_DECLS

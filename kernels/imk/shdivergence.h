@@ -1,0 +1,1 @@
+../shreconstruct/divergence/shdivergence.h
