@@ -33,6 +33,7 @@
 #include "gstshreconstructrealtime.h"
 #include "gstshreconstructresults.h"
 #include "gstshreconstructmatrix.h"
+#include "gstshreconstructtensors.h"
 #include "gstshreconstructwavefront.h"
 #include "imk/parallel.h"
 #include "shcentroid/gstshcentroidhandover.h"
@@ -68,19 +69,16 @@ struct _GstShReconstruct {
   GstImagingNumbering numbering;
 };
 
-#define TENSOR_CAPS "other/tensors, format = (string) static, "
-
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
     GST_PAD_SINK, GST_PAD_ALWAYS,
-    GST_STATIC_CAPS (TENSOR_CAPS
-        "num_tensors = (int) 2, types = (string) \"float32,uint8\"; " TENSOR_CAPS
-        "num_tensors = (int) 1, types = (string) float32; "
-        "video/x-raw; video/x-raw(ANY)"));
+    GST_STATIC_CAPS (
+        "other/tensors, format = (string) static, num_tensors = (int) 2, "
+        "types = (string) \"float32,uint8\"; " GST_SH_RECONSTRUCT_TENSOR_CAPS
+        "; video/x-raw; video/x-raw(ANY)"));
 
 static GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (
-            TENSOR_CAPS "num_tensors = (int) 1, types = (string) float32"));
+        GST_STATIC_CAPS (GST_SH_RECONSTRUCT_TENSOR_CAPS));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstShReconstruct, gst_sh_reconstruct,
     GST_TYPE_IMAGING_ELEMENT,
@@ -210,17 +208,12 @@ static gboolean
 send_caps (GstShReconstruct *self)
 {
   const guint n = gst_sh_reconstruct_outputs_n (self->outputs);
-  g_autofree gchar *dimensions = NULL;
   GstCaps *caps;
   gboolean ok;
 
   if (self->n_sent == n)
     return TRUE;
-  dimensions = g_strdup_printf ("%u:1:1:1", n);
-  caps = gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
-      "dimensions", G_TYPE_STRING, dimensions, "framerate", GST_TYPE_FRACTION,
-      self->fps_n, self->fps_d, NULL);
+  caps = gst_sh_reconstruct_commands_caps (n, self->fps_n, self->fps_d);
   ok = make_pool (self, caps, n);
   /* a pad that is not linked has them when it is */
   gst_pad_push_event (self->srcpad, gst_event_new_caps (caps));

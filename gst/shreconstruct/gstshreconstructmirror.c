@@ -46,16 +46,14 @@ take_matrix (GstShReconstructMirror *self, const GstImagingFile *file)
   return TRUE;
 }
 
-/* Returns: c0 within the limits of the main output */
+/* Returns: (transfer full): c0 of the main output */
 static gfloat *
-clip_reference (const ImkShreconstructConfig *c)
+make_reference (const ImkShreconstructConfig *c)
 {
-  const ImkShlimits limits = {c->minimum, c->maximum, INFINITY};
   gfloat *commands = g_new (gfloat, c->n_commands);
 
-  for (guint i = 0; i < c->n_commands; i++)
-    commands[i] = (gfloat) imk_shlimits_clip (
-        &limits, c->reference ? c->reference[i] : 0);
+  for (guint k = 0; k < c->n_commands; k++)
+    commands[k] = (gfloat) imk_shreconstruct_reference_command (c, k);
   return commands;
 }
 
@@ -90,7 +88,7 @@ gst_sh_reconstruct_mirror_take (
     return TRUE;
   }
   is_new = take_matrix (self, plan->mirrors[i]);
-  take_reference (self, clip_reference (&plan->config), is_new);
+  take_reference (self, make_reference (&plan->config), is_new);
   for (guint k = 0; k < self->n; k++) {
     const gdouble clipped =
         imk_shlimits_clip (&self->limits, self->reference[k]);
@@ -116,7 +114,7 @@ gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self)
 /* A command that is too large for a float32 is not sent.
  * Returns: the next one on the way from @sent to @wanted */
 static gfloat
-next_of (const ImkShlimits *limits, gfloat sent, gfloat wanted)
+limit_command (const ImkShlimits *limits, gfloat sent, gfloat wanted)
 {
   return (gfloat) imk_shlimits_send (
       limits, isfinite (wanted) ? wanted : sent, sent);
@@ -134,7 +132,7 @@ gst_sh_reconstruct_mirror_send (GstShReconstructMirror *self,
   self->is_limited = FALSE;
   for (guint i = 0; i < self->n; i++) {
     const gfloat wanted = stays ? self->sent[i] : out[i];
-    const gfloat next = next_of (&self->limits, self->sent[i], wanted);
+    const gfloat next = limit_command (&self->limits, self->sent[i], wanted);
     const gfloat near = (gfloat) imk_shlimits_clip (&self->limits, wanted);
 
     self->lack[i] = (self->is_moving ? near : next) - wanted;
@@ -157,7 +155,8 @@ gst_sh_reconstruct_mirror_is_at (
   wanted = g_new (gfloat, self->n);
   multiply (self, commands, wanted);
   for (guint i = 0; i < self->n; i++)
-    if (next_of (&self->limits, self->sent[i], wanted[i]) != self->sent[i])
+    if (limit_command (&self->limits, self->sent[i], wanted[i]) !=
+        self->sent[i])
       return FALSE;
   return TRUE;
 }

@@ -5,6 +5,7 @@
 
 #include "gstimagingmetadata.h"
 #include "gstshreconstructmirror.h"
+#include "gstshreconstructtensors.h"
 #include "gstshreconstructwavefront.h"
 #include "imk/shwindup.h"
 
@@ -28,17 +29,13 @@ struct _GstShReconstructOutputs {
   gboolean has_new_caps[GST_SH_RECONSTRUCT_N_MIRRORS];
 };
 
-#define TENSOR_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
-  "types = (string) float32"
-
 static GstStaticPadTemplate templates[] = {
     GST_STATIC_PAD_TEMPLATE ("results", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_IMAGING_RESULTS_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("wavefront", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_SH_RECONSTRUCT_WAVEFRONT_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("mirror_%u", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (TENSOR_CAPS)),
+        GST_STATIC_CAPS (GST_SH_RECONSTRUCT_TENSOR_CAPS)),
 };
 
 void
@@ -259,17 +256,6 @@ gst_sh_reconstruct_outputs_map (
       out[i] = self->map[i] < 0 ? 0 : commands[self->map[i]];
 }
 
-static GstCaps *
-mirror_caps (guint n, gint fps_n, gint fps_d)
-{
-  g_autofree gchar *dimensions = g_strdup_printf ("%u:1:1:1", n);
-
-  return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
-      "dimensions", G_TYPE_STRING, dimensions, "framerate", GST_TYPE_FRACTION,
-      fps_n, fps_d, NULL);
-}
-
 gboolean
 gst_sh_reconstruct_outputs_are_at (
     GstShReconstructOutputs *self, const gfloat *commands)
@@ -315,7 +301,8 @@ push_mirror (GstShReconstructOutputs *self, guint mirror, GstImagingSrcPad *pad,
 
   if (self->has_new_caps[mirror] || !gst_imaging_src_pad_is_negotiated (pad))
     flow = gst_imaging_src_pad_negotiate (pad, GST_IMAGING_PREFER_OURS,
-        mirror_caps (self->mirrors[mirror].n, fps_n, fps_d));
+        gst_sh_reconstruct_commands_caps (
+            self->mirrors[mirror].n, fps_n, fps_d));
   if (flow != GST_FLOW_OK) {
     gst_buffer_unref (buffer);
     return flow;

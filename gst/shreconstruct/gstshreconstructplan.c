@@ -383,6 +383,12 @@ limits_of (const ImkShlimits *given)
       given->slew > 0 ? given->slew : INFINITY};
 }
 
+ImkShlimits
+gst_sh_reconstruct_limits (const GstShReconstructSettings *s)
+{
+  return limits_of (&(ImkShlimits){s->minimum, s->maximum, s->slew});
+}
+
 static ImkStatus
 plan_mirror (const GstShReconstructSettings *s, guint mirror,
     GstShReconstructPlan *p, ImkError *error)
@@ -458,8 +464,7 @@ gst_sh_reconstruct_plan (const GstShReconstructSettings *s,
     ImkError *error)
 {
   ImkShreconstructConfig *c = &p->config;
-  const ImkShlimits limits =
-      limits_of (&(ImkShlimits){s->minimum, s->maximum, s->slew});
+  const ImkShlimits limits = gst_sh_reconstruct_limits (s);
   ImkStatus status;
 
   *p = (GstShReconstructPlan){.has_matrices = with_matrices};

@@ -83,8 +83,9 @@ gst_sh_reconstruct_prepared_free (GstShReconstructPrepared *self)
 static gboolean
 has_limits (const GstShReconstructSettings *s)
 {
-  return s->minimum > -G_MAXDOUBLE || s->maximum < G_MAXDOUBLE || s->slew > 0 ||
-         s->dead;
+  const ImkShlimits limits = gst_sh_reconstruct_limits (s);
+
+  return imk_shlimits_has_any (&limits) || s->dead;
 }
 
 /* The inverse of M. Cells that are excluded would be so from the beginning

@@ -58,6 +58,10 @@ typedef struct {
 
 extern const GstImagingSettingsTable gst_sh_reconstruct_table;
 
+/* Returns: those of the pad src; no limit is infinite */
+ImkShlimits gst_sh_reconstruct_limits (
+    const GstShReconstructSettings *settings);
+
 /* Of gstshreconstruct.c. */
 ImkStatus gst_sh_reconstruct_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);

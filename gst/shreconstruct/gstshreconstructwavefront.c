@@ -119,10 +119,7 @@ make_offers (const GstShReconstructWavefront *self, gint fps_n, gint fps_d)
 {
   g_autofree gchar *dimensions =
       g_strdup_printf ("1:%u:%u:1", self->width, self->height);
-  GstCaps *caps = gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
-      "dimensions", G_TYPE_STRING, dimensions, "framerate", GST_TYPE_FRACTION,
-      fps_n, fps_d, NULL);
+  GstCaps *caps = gst_sh_reconstruct_tensor_caps (dimensions, fps_n, fps_d);
 
   for (guint i = 0; i < 2; i++)
     gst_caps_append (

@@ -5,13 +5,13 @@
 #include "gstimagingsrcpad.h"
 #include "gstshreconstructsettings.h"
 #include "gstshreconstructslopes.h"
+#include "gstshreconstructtensors.h"
 
 G_BEGIN_DECLS
 
 #define GST_SH_RECONSTRUCT_WAVEFRONT_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
-  "types = (string) float32; " \
-  "video/x-raw, format = (string) { GRAY16_LE, GRAY16_BE }, " \
+  GST_SH_RECONSTRUCT_TENSOR_CAPS \
+  "; video/x-raw, format = (string) { GRAY16_LE, GRAY16_BE }, " \
   "width = (int) [ 1, max ], height = (int) [ 1, max ], " \
   "framerate = (fraction) [ 0, max ]"
 

@@ -101,8 +101,9 @@ imk_shreconstruct_limits (const ImkShreconstructConfig *c)
 static inline bool
 imk_shreconstruct_has_limits (const ImkShreconstructConfig *c)
 {
-  return isfinite (c->minimum) || isfinite (c->maximum) || isfinite (c->slew) ||
-         c->dead;
+  const ImkShlimits limits = imk_shreconstruct_limits (c);
+
+  return imk_shlimits_has_any (&limits) || c->dead;
 }
 
 /* --- numbers of 16 bits: shreconstruct-store.c ---------------------------- */

@@ -181,19 +181,14 @@ control (const ImkShreconstructConfig *c, const double *q, const double *u,
   return sum;
 }
 
-/* Returns: c0 within the limits */
+/* Returns: the next number on the way from @before to command @k of c0 */
 static double
-reference_of (const ImkShreconstructConfig *c, uint32_t k)
+toward_reference (const ImkShreconstructConfig *c, uint32_t k, double before)
 {
-  return fmin (
-      fmax (c->reference ? c->reference[k] : 0, c->minimum), c->maximum);
-}
+  const ImkShlimits limits = imk_shreconstruct_limits (c);
 
-/* Returns: the next number on the way from @before to @wanted */
-static double
-toward (const ImkShreconstructConfig *c, double wanted, double before)
-{
-  return fmin (fmax (wanted, before - c->slew), before + c->slew);
+  return imk_shlimits_slew (
+      &limits, imk_shreconstruct_reference_command (c, k), before);
 }
 
 /* Returns: @wanted within the limits */
@@ -201,11 +196,10 @@ static double
 limit (
     const ImkShreconstructConfig *c, uint32_t k, double wanted, double before)
 {
-  double near = toward (c, wanted, before);
+  const ImkShlimits limits = imk_shreconstruct_limits (c);
 
-  if (c->dead && c->dead[k])
-    return toward (c, reference_of (c, k), before);
-  return fmin (fmax (near, c->minimum), c->maximum);
+  return c->dead && c->dead[k] ? toward_reference (c, k, before)
+                               : imk_shlimits_send (&limits, wanted, before);
 }
 
 /* The controller's q follows what was limited. */
@@ -244,8 +238,8 @@ rest (const ImkShreconstructConfig *c, ImkShreconstructPast *past)
   memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
   memset (past->slopes_before, 0, 2 * (size_t) c->n_cells * sizeof (double));
   for (uint32_t k = 0; k < c->n_commands; k++) {
-    reference[k] = reference_of (c, k);
-    before[k] = toward (c, reference[k], before[k]);
+    reference[k] = imk_shreconstruct_reference_command (c, k);
+    before[k] = toward_reference (c, k, before[k]);
     if (isfinite (c->slew))
       follow (c, past->inverse, k, before[k] - reference[k], past->q);
   }
@@ -278,7 +272,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   for (uint32_t m = 0; m < c->n_modes; m++)
     past->q[m] = control (c, past->q, past->u, m);
   for (uint32_t k = 0; k < c->n_commands; k++)
-    reference[k] = toward (c, reference_of (c, k), reference[k]);
+    reference[k] = toward_reference (c, k, reference[k]);
   for (uint32_t k = 0; k < c->n_commands; k++)
     commands[k] = command (c, reference, past->q, k);
   for (uint32_t k = 0; k < c->n_commands; k++) {

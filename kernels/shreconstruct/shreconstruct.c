@@ -312,7 +312,7 @@ take_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
   if (c->offsets)
     memcpy (s->offsets, c->offsets, n_slopes * sizeof (float));
   for (uint32_t k = 0; k < c->n_commands; k++)
-    s->reference[k] = within (c, c->reference ? c->reference[k] : 0);
+    s->reference[k] = (float) imk_shreconstruct_reference_command (c, k);
   memcpy (s->reference_next, s->reference, c->n_commands * sizeof (float));
   if (c->dead)
     memcpy (s->dead, c->dead, c->n_commands);

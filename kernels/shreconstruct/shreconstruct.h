@@ -9,6 +9,7 @@
 
 #include "imk/backend.h"
 #include "imk/image.h"
+#include "imk/shlimits.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -103,6 +104,17 @@ typedef struct ImkShreconstructConfig {
   ImkShreconstructStorage storage;
   bool interaction_is_modal;
 } ImkShreconstructConfig;
+
+/* Returns: command @k of c0: that of @reference, or the nearer of @minimum and
+ * @maximum beyond them */
+static inline double
+imk_shreconstruct_reference_command (
+    const ImkShreconstructConfig *c, uint32_t k)
+{
+  const ImkShlimits limits = {c->minimum, c->maximum, c->slew};
+
+  return imk_shlimits_clip (&limits, c->reference ? c->reference[k] : 0);
+}
 
 /* What a call has done. */
 typedef struct ImkShreconstructReport {

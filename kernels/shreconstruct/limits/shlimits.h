@@ -4,6 +4,7 @@
 #pragma once
 
 #include <math.h>
+#include <stdbool.h>
 
 #ifdef __CUDACC__
 #define IMK_SHLIMITS_FUNCTION static __host__ __device__ __forceinline__
@@ -20,7 +21,14 @@ typedef struct ImkShlimits {
   double minimum, maximum, slew;
 } ImkShlimits;
 
-/* None hides a NaN, which is a loop that has overflowed. */
+IMK_SHLIMITS_FUNCTION bool
+imk_shlimits_has_any (const ImkShlimits *limits)
+{
+  return isfinite (limits->minimum) || isfinite (limits->maximum) ||
+         isfinite (limits->slew);
+}
+
+/* The next ones do not hide a NaN, which is a loop that has overflowed. */
 
 /* Returns: @wanted within minimum and maximum */
 IMK_SHLIMITS_FUNCTION double
