@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Between shreconstruct.c, which validates and keeps the state, and the
+/* Between the object (shreconstruct-object.h), which keeps the state, and the
  * backends, which multiply and control. */
 #pragma once
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What shreconstruct.c, the reference, cpu/ and exclude/ share. */
+/* What the object, the reference, cpu/ and exclude/ share. */
 #pragma once
 
 #include "shreconstruct/shreconstruct-backend.h"
+
+static inline ImkStatus
+imk_shreconstruct_no_memory (ImkError *error)
+{
+  return imk_error_set (
+      error, IMK_ERROR_MEMORY, "There is no memory for the controller.");
+}
 
 static inline bool
 imk_shreconstruct_is_dark (const ImkShreconstructConfig *c, uint32_t n_valid)

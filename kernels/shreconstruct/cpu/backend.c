@@ -74,16 +74,14 @@ cpu_create (const ImkShreconstructConfig *c, const float *inverse, void **state,
   ImkStatus status;
 
   if (!cpu)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the controller.");
+    return imk_shreconstruct_no_memory (error);
   cpu->config = *c;
   cpu->valid = calloc (c->n_cells, 1);
   cpu->product = calloc (most, sizeof (float));
   cpu->change = calloc (most, sizeof (float));
   status = cpu->valid && cpu->product && cpu->change
                ? make_matrices (cpu, inverse, error)
-               : imk_error_set (error, IMK_ERROR_MEMORY,
-                     "There is no memory for the controller.");
+               : imk_shreconstruct_no_memory (error);
   if (status == IMK_OK)
     *state = cpu;
   else
