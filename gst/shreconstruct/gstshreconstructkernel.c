@@ -2,13 +2,16 @@
 #include "gstshreconstructkernel.h"
 
 #include "gstshreconstructmatrix.h"
+#include "imk/parallel.h"
 
 void
 gst_sh_reconstruct_kernel_init (GstShReconstructKernel *self,
-    GstImagingElement *element, GstShReconstructOutputs *outputs)
+    GstImagingElement *element, GstShReconstructMirrors *mirrors,
+    GstShReconstructCommands *src)
 {
   self->element = element;
-  self->outputs = outputs;
+  self->mirrors = mirrors;
+  self->src = src;
   self->prepared =
       gst_sh_reconstruct_prepared_new (element->settings, element->engine);
   self->lenslets = gst_sh_reconstruct_lenslets_new ();
@@ -124,7 +127,8 @@ take_plan (GstShReconstructKernel *self, GstShReconstructPlan *plan)
   const GstShReconstructSettings *s = settings_now (self);
 
   imk_shdivergence_set_offsets (self->divergence, plan->offsets);
-  gst_sh_reconstruct_outputs_take (self->outputs, plan);
+  gst_sh_reconstruct_commands_take (self->src, plan);
+  gst_sh_reconstruct_mirrors_take (self->mirrors, plan);
   gst_sh_reconstruct_warn (
       &self->warnings, GST_ELEMENT (self->element), s, plan);
   gst_sh_reconstruct_prepared_begin (
@@ -173,7 +177,7 @@ plan_checked (const GstShReconstructKernel *self,
   if (status == IMK_OK)
     status = check_sensor (self, sensor, plan, error);
   return status == IMK_OK
-             ? gst_sh_reconstruct_outputs_check (self->outputs, plan, error)
+             ? gst_sh_reconstruct_mirrors_check (self->mirrors, plan, error)
              : status;
 }
 
@@ -238,9 +242,9 @@ gst_sh_reconstruct_kernel_open (GstShReconstructKernel *self,
   return status;
 }
 
-ImkStatus
-gst_sh_reconstruct_kernel_update (GstShReconstructKernel *self,
-    const GstShReconstructSensor *sensor, ImkError *error)
+static ImkStatus
+update (GstShReconstructKernel *self, const GstShReconstructSensor *sensor,
+    ImkError *error)
 {
   GstShReconstructPlan plan;
   ImkStatus status = plan_checked (self, sensor, &plan, error);
@@ -251,6 +255,61 @@ gst_sh_reconstruct_kernel_update (GstShReconstructKernel *self,
     take_plan (self, &plan);
   gst_sh_reconstruct_plan_clear (&plan);
   return status;
+}
+
+/* A file of terms has taken the place of gain and leak.
+ * @before: (nullable) */
+static ImkStatus
+check_gain (const GstShReconstructSettings *before,
+    const GstShReconstructSettings *now, ImkError *error)
+{
+  if (before && before->controller && now->controller &&
+      (now->gain != before->gain || now->leak != before->leak))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "gain and leak do nothing while controller-location \"%s\" has the "
+        "terms. Set mode-gains, or make controller-location empty.",
+        now->controller->location);
+  return IMK_OK;
+}
+
+ImkStatus
+gst_sh_reconstruct_kernel_apply (GstShReconstructKernel *self,
+    const GstShReconstructSensor *sensor,
+    const GstShReconstructSettings *before, guint groups, ImkError *error)
+{
+  const GstShReconstructSettings *s = settings_now (self);
+  ImkStatus status = check_gain (before, s, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (!before || !self->now || groups & GST_SH_RECONSTRUCT_KERNEL ||
+      gst_sh_reconstruct_prepared_is_for_limits (self->prepared, s))
+    return gst_imaging_engine_renew (self->element->engine, error);
+  if (groups & (GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_OUTPUT |
+                   GST_SH_RECONSTRUCT_WAVEFRONT))
+    return update (self, sensor, error);
+  return IMK_OK;
+}
+
+/* A product of this many numbers takes one core 40 us from its caches; a device
+ * takes 20 us for launches and a wait, and the transfer of slopes. */
+enum { LARGE_MATRIX = 1 << 20 };
+
+gboolean
+gst_sh_reconstruct_kernel_prefers_cuda (const GstShReconstructKernel *self)
+{
+  GstImagingSettings *settings = self->element->settings;
+  GstShReconstructSettings *s = gst_imaging_settings_copy (settings);
+  const GstShReconstructMatrix *matrix =
+      gst_imaging_setting_file_data (s->matrix);
+  const guint64 n = matrix ? matrix->array->n : 0;
+  const guint n_threads = imk_parallel_threads (
+      gst_imaging_engine_n_threads (self->element->engine));
+  const gboolean prefers = s->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE &&
+                           n / n_threads >= LARGE_MATRIX;
+
+  gst_imaging_settings_free_copy (settings, s);
+  return prefers;
 }
 
 void

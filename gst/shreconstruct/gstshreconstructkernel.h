@@ -4,8 +4,9 @@
 #pragma once
 
 #include "gstimagingelement.h"
+#include "gstshreconstructcommands.h"
 #include "gstshreconstructlenslets.h"
-#include "gstshreconstructoutputs.h"
+#include "gstshreconstructmirrors.h"
 #include "gstshreconstructprepared.h"
 #include "gstshreconstructslopes.h"
 #include "gstshreconstructwarnings.h"
@@ -32,7 +33,8 @@ typedef struct {
  * @coefficients: [n_modes]: of the frame */
 typedef struct {
   GstImagingElement *element; /* owns this */
-  GstShReconstructOutputs *outputs;
+  GstShReconstructMirrors *mirrors;
+  GstShReconstructCommands *src;
   GstShReconstructPrepared *prepared;
   GstShReconstructLenslets *lenslets;
   ImkShdivergence *divergence;
@@ -45,18 +47,26 @@ typedef struct {
   GstShReconstructWarnings warnings;
 } GstShReconstructKernel;
 
-/* @outputs: not owned */
+/* @mirrors, @src: not owned */
 void gst_sh_reconstruct_kernel_init (GstShReconstructKernel *self,
-    GstImagingElement *element, GstShReconstructOutputs *outputs);
+    GstImagingElement *element, GstShReconstructMirrors *mirrors,
+    GstShReconstructCommands *src);
 void gst_sh_reconstruct_kernel_clear (GstShReconstructKernel *self);
 
 /* For the settings in use. Keeps the current kernel on failure. */
 ImkStatus gst_sh_reconstruct_kernel_open (GstShReconstructKernel *self,
     ImkBackend backend, const GstShReconstructSensor *sensor, ImkError *error);
 
-/* Another controller or other outputs of the same matrices. */
-ImkStatus gst_sh_reconstruct_kernel_update (GstShReconstructKernel *self,
-    const GstShReconstructSensor *sensor, ImkError *error);
+/* Takes the settings in use: for another kernel, or another controller or other
+ * outputs of the same matrices.
+ * @before: (nullable): other settings; @groups: what differs */
+ImkStatus gst_sh_reconstruct_kernel_apply (GstShReconstructKernel *self,
+    const GstShReconstructSensor *sensor,
+    const GstShReconstructSettings *before, guint groups, ImkError *error);
+
+/* Returns: whether the matrix of the wanted settings takes long on the CPU */
+gboolean gst_sh_reconstruct_kernel_prefers_cuda (
+    const GstShReconstructKernel *self);
 
 /* Warns once of each doubt of the kernel: when it is made, and after a frame,
  * as cells that are held make one later. */

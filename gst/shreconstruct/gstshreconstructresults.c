@@ -36,9 +36,11 @@ describe (GstShReconstructResults *self, const GstShReconstructDone *done)
 
 GstImagingResult
 gst_sh_reconstruct_results_make (GstShReconstructResults *self,
-    const GstShReconstructKernel *kernel, const GstShReconstructDone *done,
-    guint64 number, guint64 missing, GstImagingResultsPad *pad)
+    const GstShReconstructKernel *kernel, const GstShReconstructFrame *f,
+    GstImagingResultsPad *pad)
 {
+  const GstShReconstructDone done = {f->report.n_valid, f->report.n_out,
+      f->report.n_limited, f->report.is_dark, f->is_closed, f->is_calibrating};
   static const gchar *const fields[] = {"coefficient"}, *const units[] = {""};
   GstImagingResult result = {.id = "ao-modes-v1",
       .fields = fields,
@@ -47,12 +49,12 @@ gst_sh_reconstruct_results_make (GstShReconstructResults *self,
       .n_rows = kernel->n_modes,
       .data = gst_buffer_new_memdup (
           kernel->coefficients, kernel->n_modes * sizeof (gfloat)),
-      .frame = number,
-      .frames_missing = missing,
+      .frame = f->number,
+      .frames_missing = f->missing,
       .origin = gst_imaging_engine_origin (self->engine),
       .cache = self->cache};
 
-  describe (self, done);
+  describe (self, &done);
   result.more = self->more;
   if (pad && gst_imaging_results_pad_wants_values (pad)) {
     const gsize size = kernel->n_modes * sizeof (gdouble);

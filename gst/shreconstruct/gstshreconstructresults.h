@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gstimagingresultspad.h"
+#include "gstshreconstructframe.h"
 #include "gstshreconstructkernel.h"
 
 G_BEGIN_DECLS
@@ -27,12 +28,11 @@ void gst_sh_reconstruct_results_init (
 void gst_sh_reconstruct_results_clear (GstShReconstructResults *self);
 
 /* @kernel: with the coefficients of the frame
- * @number, @missing: of the frame, and of frames before it
  * @pad: (nullable): results
  * Returns: for gst_sh_reconstruct_result_clear () */
 GstImagingResult gst_sh_reconstruct_results_make (GstShReconstructResults *self,
-    const GstShReconstructKernel *kernel, const GstShReconstructDone *done,
-    guint64 number, guint64 missing, GstImagingResultsPad *pad);
+    const GstShReconstructKernel *kernel, const GstShReconstructFrame *frame,
+    GstImagingResultsPad *pad);
 void gst_sh_reconstruct_result_clear (GstImagingResult *result);
 
 G_END_DECLS

@@ -13,7 +13,7 @@ G_BEGIN_DECLS
 typedef enum {
   GST_SH_RECONSTRUCT_LOOP_CLOSED,
   GST_SH_RECONSTRUCT_LOOP_OPEN,
-} GstShReconstructLoop;
+} GstShReconstructLoopState;
 
 typedef enum {
   GST_SH_RECONSTRUCT_ORDER_AUTO,
@@ -34,7 +34,7 @@ typedef struct {
   ImkShreconstructInvalid invalid;
   ImkShreconstructDark dark;
   ImkShreconstructStorage storage;
-  GstShReconstructLoop loop;
+  GstShReconstructLoopState loop;
   gboolean freeze;
   gchar *results;
   guint exclude_cells, n_commands;
