@@ -192,7 +192,7 @@ push_all (GstShReconstruct *self, GstShReconstructFrame *f)
 }
 
 static void
-number (GstShReconstruct *self, GstShReconstructFrame *f)
+number_frame (GstShReconstruct *self, GstShReconstructFrame *f)
 {
   f->is_after_gap = !self->numbering.has_last || GST_BUFFER_IS_DISCONT (f->in);
   f->number = gst_imaging_numbering_next (&self->numbering, f->in, &f->missing);
@@ -203,7 +203,7 @@ number (GstShReconstruct *self, GstShReconstructFrame *f)
 }
 
 static void
-warn (GstShReconstruct *self, const GstShReconstructFrame *f)
+report_frame (GstShReconstruct *self, const GstShReconstructFrame *f)
 {
   if (!f->is_closed)
     return;
@@ -213,7 +213,7 @@ warn (GstShReconstruct *self, const GstShReconstructFrame *f)
 }
 
 static GstFlowReturn
-process (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
+process_frame (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
 {
   const GstShReconstructSettings *s =
       gst_imaging_settings_now (self->base.settings);
@@ -223,7 +223,7 @@ process (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   ImkError error;
 
   gst_sh_reconstruct_realtime_follow (self->realtime, s);
-  number (self, &f);
+  number_frame (self, &f);
   status =
       gst_sh_reconstruct_source_follow_cells (&self->source, &f, s, &error);
   if (status == IMK_OK &&
@@ -244,7 +244,7 @@ process (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   if (f.out) {
     gst_sh_reconstruct_commands_fill (
         &self->commands, &f, self->kernel.commands);
-    warn (self, &f);
+    report_frame (self, &f);
     gst_imaging_engine_count_frame (self->base.engine, entered);
     flow = push_all (self, &f);
     gst_sh_reconstruct_loop_learn_limits (&self->loop, &f);
@@ -269,7 +269,7 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
                gst_imaging_settings_stream_time (pad, buffer)))
     flow = GST_FLOW_ERROR;
   else
-    flow = process (self, buffer, entered);
+    flow = process_frame (self, buffer, entered);
   gst_buffer_unref (buffer);
   return flow;
 }

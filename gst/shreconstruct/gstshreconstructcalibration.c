@@ -20,7 +20,7 @@ struct _GstShReconstructCalibration {
 
   /* under the lock */
   gchar *location;
-  GstShReconstructSeen seen;   /* @location at the request */
+  GstShReconstructFileState location_state; /* @location at the request */
   gfloat *interaction, *noise; /* of the last one that was complete */
   guint n_cells, n_commands;
   guint32 *lenslets;         /* (nullable): [n_cells][2] */
@@ -30,10 +30,10 @@ struct _GstShReconstructCalibration {
   /* of the streaming thread */
   ImkShcalibration *kernel;
   guint running_cells, running_commands;
-  gdouble running_poke, told; /* progress */
-  guint32 *running_lenslets;  /* (nullable): [running_cells][2] */
-  gboolean has_all_flags;     /* each frame so far */
-  gfloat *running_flat;       /* [running_commands]: about which it pokes */
+  gdouble running_poke, reported_progress;
+  guint32 *running_lenslets; /* (nullable): [running_cells][2] */
+  gboolean has_all_flags;    /* each frame so far */
+  gfloat *running_flat;      /* [running_commands]: about which it pokes */
   guint8 *running_dead; /* [running_commands]: those that it does not poke */
 };
 
@@ -106,7 +106,8 @@ save_sidecar (
 
 /* Under the lock. The matrix is the last one: where it is, all is. */
 static gboolean
-save (GstShReconstructCalibration *self, const gchar *location, GError **error)
+save_files (
+    GstShReconstructCalibration *self, const gchar *location, GError **error)
 {
   const guint64 dims[] = {2 * (guint64) self->n_cells, self->n_commands};
   g_autofree gchar *noise = noise_location (location);
@@ -144,8 +145,8 @@ save_result (GstShReconstructCalibration *self,
   const gboolean ok = check_unused (s, self->location, error) &&
                       check_unused (wanted, self->location, error) &&
                       gst_sh_reconstruct_destination_check_since (
-                          &self->seen, self->location, error) &&
-                      save (self, self->location, error);
+                          &self->location_state, self->location, error) &&
+                      save_files (self, self->location, error);
 
   gst_imaging_settings_free_copy (settings, wanted);
   return ok;
@@ -161,7 +162,7 @@ gst_sh_reconstruct_calibration_save (GstShReconstructCalibration *self,
   g_mutex_lock (&self->lock);
   is_there = self->interaction != NULL;
   ok = is_there && location && check_unused (s, location, &error) &&
-       save (self, location, &error);
+       save_files (self, location, &error);
   g_mutex_unlock (&self->lock);
   if (!is_there)
     GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
@@ -180,8 +181,9 @@ gst_sh_reconstruct_calibration_save (GstShReconstructCalibration *self,
 /* --- a run ---------------------------------------------------------------- */
 
 static void
-post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
-    const ImkShcalibrationReport *report, const ImkShjudgement *judgement)
+post_state (GstShReconstructCalibration *self, const gchar *state,
+    const gchar *text, const ImkShcalibrationReport *report,
+    const ImkShjudgement *judgement)
 {
   GstStructure *s = gst_structure_new ("shreconstruct-calibration", "state",
       G_TYPE_STRING, state, "text", G_TYPE_STRING, text, NULL);
@@ -192,9 +194,9 @@ post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
         report->n_unseen, "rms", G_TYPE_DOUBLE, report->rms, "noise",
         G_TYPE_DOUBLE, report->noise, NULL);
   if (judgement)
-    gst_sh_reconstruct_judgement_tell (judgement, s);
+    gst_sh_reconstruct_judgement_describe (judgement, s);
   if (judgement && !self->knows_saturation)
-    gst_sh_reconstruct_judgement_tell_no_saturation (s);
+    gst_sh_reconstruct_judgement_describe_no_saturation (s);
   gst_element_post_message (
       self->element, gst_message_new_element (GST_OBJECT (self->element), s));
 }
@@ -205,9 +207,9 @@ post_progress (GstShReconstructCalibration *self)
 {
   const gdouble part = imk_shcalibration_progress (self->kernel);
 
-  if (part < self->told + 0.01)
+  if (part < self->reported_progress + 0.01)
     return;
-  self->told = part;
+  self->reported_progress = part;
   gst_element_post_message (self->element,
       gst_message_new_element (GST_OBJECT (self->element),
           gst_structure_new ("shreconstruct-calibration-progress", "part",
@@ -230,7 +232,7 @@ check_location (GstShReconstructCalibration *self,
       gst_imaging_array_check_save (
           location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error))
     return TRUE;
-  post (self, "failed", error->message, NULL, NULL);
+  post_state (self, "failed", error->message, NULL, NULL);
   return FALSE;
 }
 
@@ -251,7 +253,8 @@ gst_sh_reconstruct_calibration_request (GstShReconstructCalibration *self,
     g_free (self->location);
     self->location = g_strdup (location);
     if (location)
-      self->seen = gst_sh_reconstruct_destination_see (location);
+      self->location_state =
+          gst_sh_reconstruct_destination_get_state (location);
     g_atomic_int_set (&self->is_wanted, TRUE);
   }
   g_mutex_unlock (&self->lock);
@@ -265,21 +268,21 @@ gst_sh_reconstruct_calibration_stop (GstShReconstructCalibration *self)
 }
 
 static void
-end (GstShReconstructCalibration *self)
+end_run (GstShReconstructCalibration *self)
 {
   g_clear_pointer (&self->kernel, imk_shcalibration_free);
   g_clear_pointer (&self->running_flat, g_free);
   g_clear_pointer (&self->running_dead, g_free);
   g_clear_pointer (&self->running_lenslets, g_free);
-  self->told = 0;
+  self->reported_progress = 0;
   g_atomic_int_set (&self->is_wanted, FALSE);
 }
 
 static void
-fail (GstShReconstructCalibration *self, const gchar *text)
+fail_run (GstShReconstructCalibration *self, const gchar *text)
 {
-  end (self);
-  post (self, "failed", text, NULL, NULL);
+  end_run (self);
+  post_state (self, "failed", text, NULL, NULL);
 }
 
 void
@@ -287,7 +290,7 @@ gst_sh_reconstruct_calibration_fail (
     GstShReconstructCalibration *self, const gchar *why)
 {
   if (gst_sh_reconstruct_calibration_is_on (self))
-    fail (self, why);
+    fail_run (self, why);
 }
 
 void
@@ -296,8 +299,8 @@ gst_sh_reconstruct_calibration_abandon (
 {
   if (!gst_sh_reconstruct_calibration_is_on (self))
     return;
-  end (self);
-  post (self, "abandoned", why, NULL, NULL);
+  end_run (self);
+  post_state (self, "abandoned", why, NULL, NULL);
 }
 
 /* A mirror is not sent beyond its limits, also for a poke. They may change
@@ -333,7 +336,7 @@ find_dead (const GstShReconstructSettings *s, guint n)
 }
 
 static ImkStatus
-begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
+begin_run (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
     guint n_cells, guint n_commands, const gfloat *flat, const guint8 *dead,
     const guint32 *lenslets, ImkError *error)
 {
@@ -436,7 +439,8 @@ warn_of_judgement (
 }
 
 static void
-finish (GstShReconstructCalibration *self, const GstShReconstructSettings *s)
+finish_run (
+    GstShReconstructCalibration *self, const GstShReconstructSettings *s)
 {
   ImkShcalibrationReport report;
   ImkShjudgement judgement;
@@ -452,11 +456,11 @@ finish (GstShReconstructCalibration *self, const GstShReconstructSettings *s)
     gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE];
 
     imk_shjudge_describe (&judgement, text, sizeof (text));
-    fail (self, text);
+    fail_run (self, text);
     return;
   }
-  end (self);
-  post (self, error ? "failed" : "done",
+  end_run (self);
+  post_state (self, error ? "failed" : "done",
       error ? error->message : "The interaction matrix is complete.", &report,
       &judgement);
   warn_of_judgement (self, &judgement);
@@ -480,9 +484,9 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
         self, "It was stopped by stop-calibration.");
     return FALSE;
   }
-  if (!self->kernel && begin (self, s, n_cells, n_commands, commands, dead,
+  if (!self->kernel && begin_run (self, s, n_cells, n_commands, commands, dead,
                            lenslets, &error) != IMK_OK) {
-    fail (self, error.message);
+    fail_run (self, error.message);
     return FALSE;
   }
   if (self->running_cells != n_cells || self->running_commands != n_commands ||
@@ -495,19 +499,21 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
   }
   if (check_pokes (s, self->running_poke, commands, dead, n_commands, &error) !=
       IMK_OK) {
-    fail (self, error.message);
+    fail_run (self, error.message);
     return FALSE;
   }
   if (memcmp (self->running_dead, dead, n_commands) != 0) {
-    fail (self, "dead-actuators changed during the calibration. Emit calibrate "
-                "again.");
+    fail_run (self,
+        "dead-actuators changed during the calibration. Emit calibrate "
+        "again.");
     return FALSE;
   }
   if (memcmp (self->running_flat, commands, n_commands * sizeof (*commands)) !=
       0) {
-    fail (self, "The reference commands changed during the calibration. Emit "
-                "calibrate again, and leave reference-location as it is "
-                "meanwhile.");
+    fail_run (self,
+        "The reference commands changed during the calibration. Emit "
+        "calibrate again, and leave reference-location as it is "
+        "meanwhile.");
     return FALSE;
   }
   self->has_all_flags &= slopes->has_all_flags;
@@ -521,24 +527,27 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     post_progress (self);
     return TRUE;
   case IMK_SHCALIBRATION_DONE:
-    finish (self, s);
+    finish_run (self, s);
     return FALSE;
   case IMK_SHCALIBRATION_NO_RESPONSE:
-    fail (self, "The slopes do not follow the pokes. Check that the commands "
-                "reach the mirror and its light the sensor, or set a larger "
-                "calibration-poke.");
+    fail_run (self,
+        "The slopes do not follow the pokes. Check that the commands "
+        "reach the mirror and its light the sensor, or set a larger "
+        "calibration-poke.");
     return FALSE;
   case IMK_SHCALIBRATION_GAPS:
-    fail (self, "Frames are missing so often that no poke could be measured "
-                "for 1000 frames. Lower the frame rate, or find what loses "
-                "them: stats counts frames-missing.");
+    fail_run (self,
+        "Frames are missing so often that no poke could be measured "
+        "for 1000 frames. Lower the frame rate, or find what loses "
+        "them: stats counts frames-missing.");
     return FALSE;
   case IMK_SHCALIBRATION_NONLINEAR:
-    fail (self, "The mirror does not follow steps of twice calibration-poke in "
-                "proportion, so sinusoidal cannot measure it. If it limits its "
-                "own steps, set slew-limit to that of the mirror, and "
-                "calibration-poke to half of it at most, or take another "
-                "calibration-method.");
+    fail_run (self,
+        "The mirror does not follow steps of twice calibration-poke in "
+        "proportion, so sinusoidal cannot measure it. If it limits its "
+        "own steps, set slew-limit to that of the mirror, and "
+        "calibration-poke to half of it at most, or take another "
+        "calibration-method.");
     return FALSE;
   }
   return FALSE;

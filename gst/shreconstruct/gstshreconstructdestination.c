@@ -38,10 +38,10 @@ gst_sh_reconstruct_destination_check (
   return TRUE;
 }
 
-GstShReconstructSeen
-gst_sh_reconstruct_destination_see (const gchar *location)
+GstShReconstructFileState
+gst_sh_reconstruct_destination_get_state (const gchar *location)
 {
-  GstShReconstructSeen self = {0};
+  GstShReconstructFileState self = {0};
 
   self.is_there = g_stat (location, &self.stat) == 0;
   return self;
@@ -49,10 +49,11 @@ gst_sh_reconstruct_destination_see (const gchar *location)
 
 gboolean
 gst_sh_reconstruct_destination_check_since (
-    const GstShReconstructSeen *before, const gchar *location, GError **error)
+    const GstShReconstructFileState *before, const gchar *location,
+    GError **error)
 {
-  const GstShReconstructSeen now =
-      gst_sh_reconstruct_destination_see (location);
+  const GstShReconstructFileState now =
+      gst_sh_reconstruct_destination_get_state (location);
   const GStatBuf *a = &before->stat, *b = &now.stat;
 
   if (!now.is_there ||

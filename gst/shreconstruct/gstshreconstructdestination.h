@@ -18,13 +18,15 @@ gboolean gst_sh_reconstruct_destination_check (
 typedef struct {
   gboolean is_there;
   GStatBuf stat;
-} GstShReconstructSeen;
+} GstShReconstructFileState;
 
-GstShReconstructSeen gst_sh_reconstruct_destination_see (const gchar *location);
+GstShReconstructFileState gst_sh_reconstruct_destination_get_state (
+    const gchar *location);
 
 /* Returns: FALSE with @error set where another program or calibration has
  * written @location since @before */
 gboolean gst_sh_reconstruct_destination_check_since (
-    const GstShReconstructSeen *before, const gchar *location, GError **error);
+    const GstShReconstructFileState *before, const gchar *location,
+    GError **error);
 
 G_END_DECLS

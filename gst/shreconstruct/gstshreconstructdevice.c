@@ -54,7 +54,7 @@ gst_sh_reconstruct_device_free (GstShReconstructDevice *self)
 /* Returns: (transfer none) (nullable): the memory of @buffer, if the device
  * reaches it */
 static GstMemory *
-reachable (GstShReconstructDevice *self, GstBuffer *buffer)
+reachable_memory (GstShReconstructDevice *self, GstBuffer *buffer)
 {
   GstMemory *memory = gst_imaging_buffer_peek_memory (buffer);
 
@@ -100,8 +100,8 @@ ensure_copy (GstShReconstructDevice *self, guint input, gsize size)
 
 /* From memory of the CPU. */
 static ImkStatus
-copy (GstShReconstructDevice *self, guint input, gconstpointer from, gsize size,
-    ImkError *error)
+upload (GstShReconstructDevice *self, guint input, gconstpointer from,
+    gsize size, ImkError *error)
 {
   GstMapInfo map;
 
@@ -121,13 +121,14 @@ static ImkStatus
 take_slopes (
     GstShReconstructDevice *self, GstShReconstructSlopes *s, ImkError *error)
 {
-  GstMemory *memory = s->step > 0 ? NULL : reachable (self, s->numbers);
+  GstMemory *memory =
+      s->cell_step > 0 ? NULL : reachable_memory (self, s->slopes_buffer);
   ImkStatus status;
 
   if (memory)
-    return acquire (self, SLOPES, memory, s->at, error);
+    return acquire (self, SLOPES, memory, s->slopes_at, error);
   status = gst_sh_reconstruct_slopes_map (s, error);
-  return status == IMK_OK ? copy (self, SLOPES, s->slopes,
+  return status == IMK_OK ? upload (self, SLOPES, s->slopes,
                                 2 * s->n_cells * sizeof (gfloat), error)
                           : status;
 }
@@ -136,13 +137,13 @@ static ImkStatus
 take_flags (
     GstShReconstructDevice *self, GstShReconstructSlopes *s, ImkError *error)
 {
-  GstMemory *memory = reachable (self, s->bytes);
+  GstMemory *memory = reachable_memory (self, s->flags_buffer);
   ImkStatus status;
 
   if (memory)
-    return acquire (self, FLAGS, memory, s->bytes_at, error);
+    return acquire (self, FLAGS, memory, s->flags_at, error);
   status = gst_sh_reconstruct_slopes_map (s, error);
-  return status == IMK_OK ? copy (self, FLAGS, s->flags, s->n_cells, error)
+  return status == IMK_OK ? upload (self, FLAGS, s->flags, s->n_cells, error)
                           : status;
 }
 
@@ -163,7 +164,7 @@ release_all (GstShReconstructDevice *self, gboolean done)
 static gpointer
 stream_of (GstShReconstructDevice *self, const GstShReconstructSlopes *s)
 {
-  GstMemory *memory = reachable (self, s->numbers);
+  GstMemory *memory = reachable_memory (self, s->slopes_buffer);
 
   return self->taken_over && memory &&
                  gst_imaging_memory_writer (memory) == self->taken_over
@@ -172,7 +173,7 @@ stream_of (GstShReconstructDevice *self, const GstShReconstructSlopes *s)
 }
 
 static ImkStatus
-begin (GstShReconstructDevice *self, ImkShreconstruct *kernel,
+begin_on_device (GstShReconstructDevice *self, ImkShreconstruct *kernel,
     GstShReconstructSlopes *s, ImkError *error)
 {
   ImkStatus status;
@@ -189,13 +190,13 @@ begin (GstShReconstructDevice *self, ImkShreconstruct *kernel,
       .stride = s->n_cells};
   self->stream = stream_of (self, s);
   gst_imaging_engine_note_memory (
-      self->engine, gst_imaging_buffer_memory_name (s->numbers));
+      self->engine, gst_imaging_buffer_memory_name (s->slopes_buffer));
   status = take_slopes (self, s, error);
-  if (status == IMK_OK && s->bytes)
+  if (status == IMK_OK && s->flags_buffer)
     status = take_flags (self, s, error);
   if (status == IMK_OK)
     status = imk_shreconstruct_begin (kernel, &self->images[SLOPES],
-        s->bytes ? &self->images[FLAGS] : NULL, self->stream, error);
+        s->flags_buffer ? &self->images[FLAGS] : NULL, self->stream, error);
   if (status != IMK_OK)
     release_all (self, FALSE);
   return status;
@@ -210,7 +211,7 @@ gst_sh_reconstruct_device_begin (GstShReconstructDevice *self,
 
   if (status != IMK_OK)
     return status;
-  status = begin (self, kernel, slopes, error);
+  status = begin_on_device (self, kernel, slopes, error);
   gst_imaging_context_pop (context);
   return status;
 }

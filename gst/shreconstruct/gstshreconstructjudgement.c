@@ -21,7 +21,7 @@ name_unseen (const ImkShjudgement *self)
 }
 
 void
-gst_sh_reconstruct_judgement_tell (
+gst_sh_reconstruct_judgement_describe (
     const ImkShjudgement *self, GstStructure *message)
 {
   gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE];
@@ -48,7 +48,7 @@ append_number (GString *json, const gchar *key, gdouble value)
 }
 
 void
-gst_sh_reconstruct_judgement_tell_no_saturation (GstStructure *message)
+gst_sh_reconstruct_judgement_describe_no_saturation (GstStructure *message)
 {
   gst_structure_remove_field (message, "cells-saturated");
   gst_structure_set (message, "saturation", G_TYPE_STRING, NO_SATURATION, NULL);

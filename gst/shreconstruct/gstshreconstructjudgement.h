@@ -10,11 +10,12 @@ G_BEGIN_DECLS
 enum { GST_SH_RECONSTRUCT_JUDGEMENT_SIZE = 400 }; /* bytes of a sentence */
 
 /* Adds its fields to a message. */
-void gst_sh_reconstruct_judgement_tell (
+void gst_sh_reconstruct_judgement_describe (
     const ImkShjudgement *self, GstStructure *message);
 
 /* After it, where the slopes had no flags of saturated spots. */
-void gst_sh_reconstruct_judgement_tell_no_saturation (GstStructure *message);
+void gst_sh_reconstruct_judgement_describe_no_saturation (
+    GstStructure *message);
 
 /* Returns: (transfer full): the member "calibration" of a sidecar */
 gchar *gst_sh_reconstruct_judgement_to_json (

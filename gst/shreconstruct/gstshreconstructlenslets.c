@@ -4,9 +4,9 @@
 struct _GstShReconstructLenslets {
   guint32 *of_matrix; /* (nullable): [n_cells][2] */
   guint n_cells;
-  gchar *location; /* (nullable) */
-  GstBuffer *seen; /* (nullable): of the last frame; shcentroid makes another
-                    * one for each grid */
+  gchar *location;        /* (nullable) */
+  GstBuffer *last_places; /* (nullable): of the last frame; shcentroid makes
+                           * another one for each grid */
 };
 
 GstShReconstructLenslets *
@@ -63,12 +63,13 @@ gst_sh_reconstruct_lenslets_check (const GstShReconstructLenslets *self,
   ImkStatus status = IMK_OK;
   GstMapInfo map;
 
-  if (!of_matrix || !self->seen || gst_buffer_get_size (self->seen) != size ||
-      !gst_buffer_map (self->seen, &map, GST_MAP_READ))
+  if (!of_matrix || !self->last_places ||
+      gst_buffer_get_size (self->last_places) != size ||
+      !gst_buffer_map (self->last_places, &map, GST_MAP_READ))
     return IMK_OK;
   status = compare (of_matrix, (const guint32 *) (gconstpointer) map.data,
       n_cells, location, error);
-  gst_buffer_unmap (self->seen, &map);
+  gst_buffer_unmap (self->last_places, &map);
   return status;
 }
 
@@ -88,9 +89,9 @@ ImkStatus
 gst_sh_reconstruct_lenslets_follow (GstShReconstructLenslets *self,
     const GstShReconstructSlopes *slopes, ImkError *error)
 {
-  if (self->seen == slopes->places)
+  if (self->last_places == slopes->places_buffer)
     return IMK_OK;
-  gst_buffer_replace (&self->seen, slopes->places);
+  gst_buffer_replace (&self->last_places, slopes->places_buffer);
   return gst_sh_reconstruct_lenslets_check (
       self, self->of_matrix, self->n_cells, self->location, error);
 }
@@ -98,5 +99,5 @@ gst_sh_reconstruct_lenslets_follow (GstShReconstructLenslets *self,
 void
 gst_sh_reconstruct_lenslets_forget (GstShReconstructLenslets *self)
 {
-  gst_buffer_replace (&self->seen, NULL);
+  gst_buffer_replace (&self->last_places, NULL);
 }

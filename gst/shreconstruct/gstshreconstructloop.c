@@ -74,7 +74,8 @@ process_after_failure (
 }
 
 static ImkStatus
-process (GstShReconstructLoop *self, GstShReconstructFrame *f, ImkError *error)
+process_closed (
+    GstShReconstructLoop *self, GstShReconstructFrame *f, ImkError *error)
 {
   GstImagingEngine *engine = engine_of (self);
   ImkStatus status;
@@ -113,7 +114,7 @@ go_to_reference (GstShReconstructLoop *self)
  * reference commands. Returns: whether it need not, or is there; a calibration
  * that pokes it needs that no more */
 static gboolean
-rest (GstShReconstructLoop *self, const GstShReconstructFrame *f,
+rest_if_open (GstShReconstructLoop *self, const GstShReconstructFrame *f,
     const GstShReconstructSettings *s)
 {
   const gboolean wants_reset =
@@ -172,7 +173,7 @@ report_divergence (GstShReconstructLoop *self, const GstShReconstructFrame *f)
 }
 
 static ImkStatus
-calibrate (GstShReconstructLoop *self, GstShReconstructFrame *f,
+poke (GstShReconstructLoop *self, GstShReconstructFrame *f,
     const GstShReconstructSettings *s, ImkError *error)
 {
   GstShReconstructKernel *kernel = self->kernel;
@@ -195,14 +196,14 @@ gst_sh_reconstruct_loop_process (GstShReconstructLoop *self,
   gboolean can_begin;
 
   f->is_calibrating = gst_sh_reconstruct_calibration_is_on (self->calibration);
-  can_begin = rest (self, f, s);
+  can_begin = rest_if_open (self, f, s);
   f->is_closed =
       can_begin && is_closed (self, s) && !s->freeze && !f->is_calibrating;
   if (!f->is_closed || self->is_resting)
     imk_shdivergence_begin (kernel->divergence);
   self->is_resting &= !f->is_closed;
   if (f->is_closed)
-    status = process (self, f, error);
+    status = process_closed (self, f, error);
   else
     imk_shreconstruct_commands (kernel->now, kernel->commands);
   if (f->is_closed && status == IMK_OK) {
@@ -212,7 +213,7 @@ gst_sh_reconstruct_loop_process (GstShReconstructLoop *self,
     imk_shreconstruct_get_coefficients (kernel->now, kernel->coefficients);
   }
   if (f->is_calibrating && can_begin)
-    status = calibrate (self, f, s, error);
+    status = poke (self, f, s, error);
   f->is_held = (s->freeze && !self->is_resting) ||
                (f->report.is_dark && s->dark == IMK_SHRECONSTRUCT_DARK_HOLD);
   return status;

@@ -8,12 +8,12 @@
 #include "gstimagingdescription.h"
 #include "gstshreconstructfile.h"
 
-/* @told: (out) (transfer full) (nullable): what the file tells of its axes
+/* @axes: (out) (transfer full) (nullable): what the file tells of its axes
  * @lenslets, @n_cells: (out) (transfer full) (nullable): of its slopes
  * Returns: FALSE with @error set, where the file beside it cannot be used */
 static gboolean
-read_told (const gchar *property, const gchar *location, gint part,
-    GstStructure **told, guint32 **lenslets, guint *n_cells, ImkError *error)
+read_axes (const gchar *property, const gchar *location, gint part,
+    GstStructure **axes, guint32 **lenslets, guint *n_cells, ImkError *error)
 {
   g_autoptr (GstImagingArrayReader) reader =
       gst_imaging_array_reader_new_part (location, G_MAXUINT64, part, NULL);
@@ -21,7 +21,7 @@ read_told (const gchar *property, const gchar *location, gint part,
   const guint32 *cells;
   const gchar *fault;
 
-  *told = NULL;
+  *axes = NULL;
   *lenslets = NULL;
   *n_cells = 0;
   if (!reader)
@@ -34,7 +34,7 @@ read_told (const gchar *property, const gchar *location, gint part,
         "%s: the order of slopes is not known: %s", property, fault);
     return FALSE;
   }
-  *told = gst_imaging_description_at (description, 0);
+  *axes = gst_imaging_description_at (description, 0);
   cells = gst_imaging_description_get_cells (description, n_cells);
   *lenslets = g_memdup2 (cells, 2 * (gsize) *n_cells * sizeof (*cells));
   return TRUE;
@@ -42,17 +42,17 @@ read_told (const gchar *property, const gchar *location, gint part,
 
 /* Returns: (transfer full): in lower case, as FITS has capitals; "" without */
 static gchar *
-name_of (const GstStructure *told, guint axis)
+axis_name (const GstStructure *axes, guint axis)
 {
   g_autofree gchar *field = g_strdup_printf ("axis-%u-name", axis);
-  const gchar *name = told ? gst_structure_get_string (told, field) : NULL;
+  const gchar *name = axes ? gst_structure_get_string (axes, field) : NULL;
 
   return g_ascii_strdown (name ? name : "", -1);
 }
 
 /* As in "slopes x-then-y". */
 static GstShReconstructOrder
-order_of (const gchar *name)
+named_order (const gchar *name)
 {
   if (strstr (name, "interleaved"))
     return GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
@@ -62,7 +62,7 @@ order_of (const gchar *name)
 
 /* MEASUREMENTS_TO_MODES or CONTROL_MATRIX */
 static GstShReconstructRows
-rows_of_image (const gchar *image)
+image_rows (const gchar *image)
 {
   return g_str_equal (image, "MEASUREMENTS_TO_MODES")
              ? GST_SH_RECONSTRUCT_ROWS_MODES
@@ -70,7 +70,7 @@ rows_of_image (const gchar *image)
 }
 
 static GstShReconstructRows
-rows_of (const gchar *name)
+named_rows (const gchar *name)
 {
   if (strstr (name, "mode"))
     return GST_SH_RECONSTRUCT_ROWS_MODES;
@@ -82,7 +82,7 @@ static gboolean
 has_slopes (const gchar *name)
 {
   return strstr (name, "slope") != NULL ||
-         order_of (name) != GST_SH_RECONSTRUCT_ORDER_AUTO;
+         named_order (name) != GST_SH_RECONSTRUCT_ORDER_AUTO;
 }
 
 /* Returns: (transfer full). @a: (transfer full): with two dimensions */
@@ -139,17 +139,17 @@ has_slopes_along_row (
 
 /* Slopes become those of @axis. */
 static void
-orient (GstShReconstructMatrix *self, const GstStructure *told,
+orient_slopes (GstShReconstructMatrix *self, const GstStructure *axes,
     gboolean is_cube, guint axis)
 {
-  g_autofree gchar *x = name_of (told, 0), *y = name_of (told, 1);
+  g_autofree gchar *x = axis_name (axes, 0), *y = axis_name (axes, 1);
   g_autofree gchar *both = g_strjoin (" ", x, y, NULL);
-  g_autofree gchar *mode = name_of (told, 2);
+  g_autofree gchar *mode = axis_name (axes, 2);
   const gchar *row = is_cube ? both : x, *column = is_cube ? mode : y;
   const gboolean along_row = has_slopes_along_row (row, column, is_cube, axis);
 
-  self->order = order_of (along_row ? row : column);
-  self->rows = rows_of (along_row ? column : row);
+  self->order = named_order (along_row ? row : column);
+  self->rows = named_rows (along_row ? column : row);
   self->is_guess &= along_row && self->order == GST_SH_RECONSTRUCT_ORDER_AUTO;
   if (self->is_guess)
     self->order = GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
@@ -162,12 +162,12 @@ orient (GstShReconstructMatrix *self, const GstStructure *told,
 
 /* Returns: whether an axis is named as that of slopes */
 static gboolean
-is_named (const GstStructure *told)
+names_slopes (const GstStructure *axes)
 {
   gboolean found = FALSE;
 
   for (guint axis = 0; axis < 3; axis++) {
-    g_autofree gchar *name = name_of (told, axis);
+    g_autofree gchar *name = axis_name (axes, axis);
 
     found |= has_slopes (name);
   }
@@ -177,13 +177,13 @@ is_named (const GstStructure *told)
 /* An interaction matrix [cells, 2, commands], as INTERACTION_MATRIX is.
  * Returns: whether @self is one */
 static gboolean
-take_pairs (GstShReconstructMatrix *self, const GstStructure *told,
+take_pairs (GstShReconstructMatrix *self, const GstStructure *axes,
     const gchar *name, guint axis)
 {
   GstShCentroidArray *a = self->array;
 
   if (axis != 1 || a->n_dims != 3 || a->dims[1] != 2 ||
-      (g_strcmp0 (name, "INTERACTION_MATRIX") != 0 && is_named (told)))
+      (g_strcmp0 (name, "INTERACTION_MATRIX") != 0 && names_slopes (axes)))
     return FALSE;
   a->n_dims = 2;
   a->dims[0] *= 2;
@@ -242,18 +242,19 @@ check_lenslets (const GstShReconstructMatrix *self, guint n_cells, guint axis,
 
 /* Names and order of the slopes, along @axis. */
 static void
-arrange (GstShReconstructMatrix *self, const GstStructure *told, guint axis)
+arrange_slopes (
+    GstShReconstructMatrix *self, const GstStructure *axes, guint axis)
 {
   GstShCentroidArray *array = self->array;
   gboolean is_cube;
 
-  if (take_pairs (self, told, self->image, axis))
+  if (take_pairs (self, axes, self->image, axis))
     return;
   is_cube = flatten (array);
   if (array->n_dims == 2)
-    orient (self, told, is_cube, axis);
+    orient_slopes (self, axes, is_cube, axis);
   if (self->image && axis == 0)
-    self->rows = rows_of_image (self->image);
+    self->rows = image_rows (self->image);
 }
 
 GstShReconstructMatrix *
@@ -264,7 +265,7 @@ gst_sh_reconstruct_matrix_load (
   gint part;
   GstShCentroidArray *array =
       gst_sh_reconstruct_array_load (property, location, error);
-  g_autoptr (GstStructure) told = NULL;
+  g_autoptr (GstStructure) axes = NULL;
   GstShReconstructMatrix *self;
   guint32 *lenslets;
   guint n_cells;
@@ -272,8 +273,8 @@ gst_sh_reconstruct_matrix_load (
   if (!array ||
       !gst_sh_reconstruct_find_image (
           property, location, &name, &part, error) ||
-      !read_told (
-          property, location, part, &told, &lenslets, &n_cells, error)) {
+      !read_axes (
+          property, location, part, &axes, &lenslets, &n_cells, error)) {
     g_free (array);
     return NULL;
   }
@@ -285,7 +286,7 @@ gst_sh_reconstruct_matrix_load (
   self->array = array;
   self->image = name;
   self->lenslets = lenslets;
-  arrange (self, told, axis);
+  arrange_slopes (self, axes, axis);
   if (name && !lenslets && self->array->n_dims == 2) {
     n_cells = (guint) (self->array->dims[axis == 0] / 2);
     self->lenslets = read_mask (location, n_cells);

@@ -7,10 +7,10 @@
 #include "gstshreconstructsettings.h"
 #include "shcentroid/gstshcentroidfiles.h"
 
-enum { MOST_GAIN = 10 }; /* of mode-gains */
+enum { MAX_MODE_GAIN = 10 }; /* of mode-gains */
 
 static ImkStatus
-wrong_shape (const GstImagingFile *file, const GstShCentroidArray *a,
+refuse_shape (const GstImagingFile *file, const GstShCentroidArray *a,
     const gchar *property, const gchar *expected, ImkError *error)
 {
   return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -44,7 +44,7 @@ take_vector (const GstImagingFile *file, const gchar *property, guint64 n,
                     "[2, %" G_GUINT64_FORMAT "], dx and dy of each cell", n / 2)
               : g_strdup_printf (
                     "[%" G_GUINT64_FORMAT "], a number for each command", n);
-  return wrong_shape (file, file->data, property, expected, error);
+  return refuse_shape (file, file->data, property, expected, error);
 }
 
 /* What the file says and what slope-order says. */
@@ -68,7 +68,7 @@ find_order (const GstShReconstructSettings *s, const gchar *property,
 
 /* Of slope @i in the order of the kernel: all dx, then all dy. */
 static gsize
-place_of (gsize i, gsize n_slopes, GstShReconstructOrder order)
+slope_index (gsize i, gsize n_slopes, GstShReconstructOrder order)
 {
   const gsize n_cells = n_slopes / 2;
 
@@ -78,7 +78,7 @@ place_of (gsize i, gsize n_slopes, GstShReconstructOrder order)
 }
 
 static gfloat *
-matrix_of (const GstShCentroidArray *a, GstShReconstructOrder order)
+order_columns (const GstShCentroidArray *a, GstShReconstructOrder order)
 {
   const gsize n_slopes = a->dims[1];
   gfloat *values = g_new (gfloat, a->n);
@@ -86,7 +86,7 @@ matrix_of (const GstShCentroidArray *a, GstShReconstructOrder order)
   for (gsize row = 0; row < a->dims[0]; row++)
     for (gsize i = 0; i < n_slopes; i++)
       values[row * n_slopes + i] =
-          (gfloat) a->values[row * n_slopes + place_of (i, n_slopes, order)];
+          (gfloat) a->values[row * n_slopes + slope_index (i, n_slopes, order)];
   return values;
 }
 
@@ -123,7 +123,7 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
   if (a->n_dims != 2 || a->dims[1] % 2 || a->dims[1] == 0 || a->dims[0] == 0 ||
       a->dims[1] / 2 > IMK_SHRECONSTRUCT_MAX_CELLS ||
       a->dims[0] > IMK_SHRECONSTRUCT_MAX_COMMANDS)
-    return wrong_shape (s->matrix, a, "matrix-location",
+    return refuse_shape (s->matrix, a, "matrix-location",
         n_cells && a->n_dims == 2 && a->dims[0] == 2 * (guint64) n_cells
             ? "[commands, 2 cells], and would fit transposed"
             : "[commands, 2 cells]: dx of all cells, then dy (slope-order)",
@@ -132,7 +132,7 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
   p->config.n_modes = p->config.n_commands = (guint32) a->dims[0];
   status = find_order (s, "matrix-location", s->matrix, &p->order, error);
   if (status == IMK_OK && with_matrices)
-    p->config.matrix = p->matrix = matrix_of (a, p->order);
+    p->config.matrix = p->matrix = order_columns (a, p->order);
   return status;
 }
 
@@ -184,7 +184,7 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
             ? "; it would fit transposed"
             : "");
 
-    return wrong_shape (
+    return refuse_shape (
         s->interaction, a, "interaction-location", expected, error);
   }
   status = check_lenslets (s, c->n_cells, error);
@@ -197,7 +197,7 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
   for (gsize i = 0; i < a->dims[0]; i++)
     for (gsize k = 0; k < n; k++)
       p->interaction[i * n + k] =
-          (gfloat) a->values[place_of (i, a->dims[0], order) * n + k];
+          (gfloat) a->values[slope_index (i, a->dims[0], order) * n + k];
   return IMK_OK;
 }
 
@@ -249,7 +249,7 @@ plan_modes (const GstShReconstructSettings *s, gboolean with_matrices,
   expected = g_strdup_printf ("[commands, %u], a column for each row of the "
                               "control matrix and at least as many rows",
       p->config.n_modes);
-  return wrong_shape (s->modes, a, "modes-location", expected, error);
+  return refuse_shape (s->modes, a, "modes-location", expected, error);
 }
 
 static ImkStatus
@@ -273,7 +273,7 @@ plan_controller (
                          "(of the past commands) and b (of the errors)",
             n_modes, IMK_SHRECONSTRUCT_MAX_TERMS);
 
-    return wrong_shape (
+    return refuse_shape (
         s->controller, a, "controller-location", expected, error);
   }
   p->feedback = g_new (gdouble, n_modes * n_terms);
@@ -304,10 +304,10 @@ plan_gains (
         c->n_modes);
   for (guint m = 0; m < c->n_modes; m++)
     if (!(s->mode_gains->values[m] >= 0 &&
-            s->mode_gains->values[m] <= MOST_GAIN))
+            s->mode_gains->values[m] <= MAX_MODE_GAIN))
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "mode-gains has %g for mode %u; factors are from 0 to %d.",
-          s->mode_gains->values[m], m, MOST_GAIN);
+          s->mode_gains->values[m], m, MAX_MODE_GAIN);
   if (c->n_forward == 0) {
     p->feedback = g_new (gdouble, c->n_modes);
     p->forward = g_new (gdouble, c->n_modes);
@@ -355,7 +355,7 @@ plan_map (
   a = s->actuator_map->data;
   if (!is_vector (a, a->n, FALSE) || a->n == 0 ||
       a->n > IMK_SHRECONSTRUCT_MAX_COMMANDS)
-    return wrong_shape (s->actuator_map, a, "actuator-map-location",
+    return refuse_shape (s->actuator_map, a, "actuator-map-location",
         "[outputs], the number of a command for each, or -1", error);
   p->n_outputs = (guint) a->n;
   p->map = g_new (gint, a->n);
@@ -375,7 +375,7 @@ plan_map (
 
 /* What the properties call no limit is infinite. */
 static ImkShlimits
-limits_of (const ImkShlimits *given)
+to_limits (const ImkShlimits *given)
 {
   return (ImkShlimits){
       given->minimum > -G_MAXDOUBLE ? given->minimum : -INFINITY,
@@ -386,7 +386,7 @@ limits_of (const ImkShlimits *given)
 ImkShlimits
 gst_sh_reconstruct_limits (const GstShReconstructSettings *s)
 {
-  return limits_of (&(ImkShlimits){s->minimum, s->maximum, s->slew});
+  return to_limits (&(ImkShlimits){s->minimum, s->maximum, s->slew});
 }
 
 static ImkStatus
@@ -410,14 +410,14 @@ plan_mirror (const GstShReconstructSettings *s, guint mirror,
         "No command of 32 bits is between mirror-%u-minimum, %g, and "
         "mirror-%u-maximum, %g.",
         mirror, limits->minimum, mirror, limits->maximum);
-  p->mirror_limits[mirror] = limits_of (limits);
+  p->mirror_limits[mirror] = to_limits (limits);
   if (a->n_dims != 2 || a->dims[1] != n || a->dims[0] == 0 ||
       a->dims[0] > IMK_SHRECONSTRUCT_MAX_COMMANDS) {
     g_autofree gchar *property = g_strdup_printf ("mirror-%u-location", mirror);
     g_autofree gchar *expected = g_strdup_printf (
         "[commands of the mirror, %u], a column for each command", n);
 
-    return wrong_shape (file, a, property, expected, error);
+    return refuse_shape (file, a, property, expected, error);
   }
   p->mirrors[mirror] = file;
   return IMK_OK;

@@ -55,7 +55,7 @@ free_made (GstShReconstructPrepared *self, Made *made)
 
 /* @made: (transfer full) (nullable): takes the place of what there is */
 static void
-keep (GstShReconstructPrepared *self, Made *made)
+replace_made (GstShReconstructPrepared *self, Made *made)
 {
   Made *old;
 
@@ -73,7 +73,7 @@ keep (GstShReconstructPrepared *self, Made *made)
 void
 gst_sh_reconstruct_prepared_free (GstShReconstructPrepared *self)
 {
-  keep (self, NULL);
+  replace_made (self, NULL);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -99,7 +99,7 @@ needs_inverse (const GstShReconstructSettings *s, guint groups)
 
 /* What is wrong is said where it is applied. */
 static ImkStatus
-make (GstShReconstructPrepared *self, Made *made)
+make_kernel (GstShReconstructPrepared *self, Made *made)
 {
   GstShReconstructPlan plan;
   ImkStatus status =
@@ -139,8 +139,8 @@ gst_sh_reconstruct_prepared_make (GstShReconstructPrepared *self,
     made->context = gst_imaging_engine_ref_context (self->engine);
     wants = made->context != NULL;
   }
-  if (wants && make (self, made) == IMK_OK)
-    keep (self, made);
+  if (wants && make_kernel (self, made) == IMK_OK)
+    replace_made (self, made);
   else
     free_made (self, made);
 }
@@ -170,12 +170,12 @@ gst_sh_reconstruct_prepared_stop (GstShReconstructPrepared *self)
   g_mutex_lock (&self->lock);
   self->is_on = FALSE;
   g_mutex_unlock (&self->lock);
-  keep (self, NULL);
+  replace_made (self, NULL);
 }
 
 /* Under the lock. */
 static gboolean
-fits (GstShReconstructPrepared *self, const GstShReconstructSettings *s)
+made_fits (GstShReconstructPrepared *self, const GstShReconstructSettings *s)
 {
   return self->made && (gst_imaging_settings_groups_of_change (
                             self->settings, self->made->settings, s) &
@@ -189,7 +189,8 @@ gst_sh_reconstruct_prepared_is_for_limits (
   gboolean is;
 
   g_mutex_lock (&self->lock);
-  is = !self->has_inverse && fits (self, settings) && self->made->is_for_limits;
+  is = !self->has_inverse && made_fits (self, settings) &&
+       self->made->is_for_limits;
   g_mutex_unlock (&self->lock);
   return is;
 }
@@ -203,7 +204,7 @@ gst_sh_reconstruct_prepared_take (GstShReconstructPrepared *self,
   Made *made;
 
   g_mutex_lock (&self->lock);
-  made = fits (self, settings) ? g_steal_pointer (&self->made) : NULL;
+  made = made_fits (self, settings) ? g_steal_pointer (&self->made) : NULL;
   g_mutex_unlock (&self->lock);
   if (made && made->backend == backend &&
       (backend != IMK_BACKEND_CUDA ||

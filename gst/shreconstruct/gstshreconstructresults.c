@@ -20,18 +20,19 @@ gst_sh_reconstruct_results_clear (GstShReconstructResults *self)
 
 /* In most frames what it was in the one before. */
 static void
-describe (GstShReconstructResults *self, const GstShReconstructDone *done)
+describe_outcome (
+    GstShReconstructResults *self, const GstShReconstructOutcome *outcome)
 {
-  if (self->more && memcmp (done, &self->done, sizeof (*done)) == 0)
+  if (self->more && memcmp (outcome, &self->outcome, sizeof (*outcome)) == 0)
     return;
-  self->done = *done;
+  self->outcome = *outcome;
   if (!self->more)
     self->more = gst_structure_new_empty ("more");
-  gst_structure_set (self->more, "cells-valid", G_TYPE_UINT, done->n_valid,
-      "cells-excluded", G_TYPE_UINT, done->n_out, "commands-limited",
-      G_TYPE_UINT, done->n_limited, "low-light", G_TYPE_BOOLEAN, done->is_dark,
-      "closed", G_TYPE_BOOLEAN, done->is_closed, "calibrating", G_TYPE_BOOLEAN,
-      done->is_calibrating, NULL);
+  gst_structure_set (self->more, "cells-valid", G_TYPE_UINT, outcome->n_valid,
+      "cells-excluded", G_TYPE_UINT, outcome->n_out, "commands-limited",
+      G_TYPE_UINT, outcome->n_limited, "low-light", G_TYPE_BOOLEAN,
+      outcome->is_dark, "closed", G_TYPE_BOOLEAN, outcome->is_closed,
+      "calibrating", G_TYPE_BOOLEAN, outcome->is_calibrating, NULL);
 }
 
 GstImagingResult
@@ -39,7 +40,7 @@ gst_sh_reconstruct_results_make (GstShReconstructResults *self,
     const GstShReconstructKernel *kernel, const GstShReconstructFrame *f,
     GstImagingResultsPad *pad)
 {
-  const GstShReconstructDone done = {f->report.n_valid, f->report.n_out,
+  const GstShReconstructOutcome outcome = {f->report.n_valid, f->report.n_out,
       f->report.n_limited, f->report.is_dark, f->is_closed, f->is_calibrating};
   static const gchar *const fields[] = {"coefficient"}, *const units[] = {""};
   GstImagingResult result = {.id = "ao-modes-v1",
@@ -54,7 +55,7 @@ gst_sh_reconstruct_results_make (GstShReconstructResults *self,
       .origin = gst_imaging_engine_origin (self->engine),
       .cache = self->cache};
 
-  describe (self, &done);
+  describe_outcome (self, &outcome);
   result.more = self->more;
   if (pad && gst_imaging_results_pad_wants_values (pad)) {
     const gsize size = kernel->n_modes * sizeof (gdouble);

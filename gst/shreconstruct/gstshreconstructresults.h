@@ -13,13 +13,13 @@ G_BEGIN_DECLS
 typedef struct {
   guint n_valid, n_out, n_limited;
   gboolean is_dark, is_closed, is_calibrating;
-} GstShReconstructDone;
+} GstShReconstructOutcome;
 
 typedef struct {
   GstImagingEngine *engine; /* not owned */
   GstImagingResultsCache *cache;
-  GstStructure *more; /* (nullable): @done as fields */
-  GstShReconstructDone done;
+  GstStructure *more; /* (nullable): @outcome as fields */
+  GstShReconstructOutcome outcome;
 } GstShReconstructResults;
 
 /* @engine: not owned */

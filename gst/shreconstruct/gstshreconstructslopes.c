@@ -163,7 +163,7 @@ gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self)
       gst_buffer_unmap (self->mapped[i], &self->maps[i]);
       self->mapped[i] = NULL;
     }
-  g_clear_pointer (&self->own, g_free);
+  g_clear_pointer (&self->gathered, g_free);
   self->slopes = NULL;
 }
 
@@ -179,14 +179,14 @@ open_tensors (GstShReconstructSlopes *self, GstBuffer *buffer,
         "A buffer of slopes has %" G_GSIZE_FORMAT
         " bytes; %u cells have %" G_GSIZE_FORMAT ", and %u more with flags.",
         all, n_cells, size, n_cells);
-  self->numbers = buffer;
-  self->size = size;
+  self->slopes_buffer = buffer;
+  self->slopes_size = size;
   if (all > size) {
-    self->bytes = buffer;
-    self->bytes_at = size;
+    self->flags_buffer = buffer;
+    self->flags_at = size;
   }
   if (is_interleaved) {
-    self->step = 2;
+    self->cell_step = 2;
     self->dy = 1;
   }
   return IMK_OK;
@@ -248,22 +248,22 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
         "The frame has %d cells and the control matrix is made for %u. Use "
         "the matrix of this sensor.",
         cells, n_cells);
-  self->numbers = get_buffer (s, DATA);
-  self->size = (gsize) rows * (gsize) columns * sizeof (gfloat);
-  self->bytes = get_buffer (s, FLAGS);
-  self->places = get_buffer (s, PLACES);
-  if (!self->numbers || dx >= n_fields || dy >= n_fields ||
-      gst_buffer_get_size (self->numbers) < self->size)
+  self->slopes_buffer = get_buffer (s, DATA);
+  self->slopes_size = (gsize) rows * (gsize) columns * sizeof (gfloat);
+  self->flags_buffer = get_buffer (s, FLAGS);
+  self->places_buffer = get_buffer (s, PLACES);
+  if (!self->slopes_buffer || dx >= n_fields || dy >= n_fields ||
+      gst_buffer_get_size (self->slopes_buffer) < self->slopes_size)
     return imk_error_set (
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
-  if (self->bytes && gst_buffer_get_size (self->bytes) < n_cells)
-    self->bytes = NULL;
+  if (self->flags_buffer && gst_buffer_get_size (self->flags_buffer) < n_cells)
+    self->flags_buffer = NULL;
   self->has_all_flags =
-      self->bytes && find_field (get_string (s, FIELDS), "flags") >= 0;
+      self->flags_buffer && find_field (get_string (s, FIELDS), "flags") >= 0;
   if (by_field && dy == dx + 1) {
-    self->at = (gsize) dx * n_cells * sizeof (gfloat);
+    self->slopes_at = (gsize) dx * n_cells * sizeof (gfloat);
   } else {
-    self->step = by_field ? 1 : (guint) columns;
+    self->cell_step = by_field ? 1 : (guint) columns;
     self->dx = (gsize) dx * (by_field ? n_cells : 1);
     self->dy = (gsize) dy * (by_field ? n_cells : 1);
   }
@@ -301,19 +301,20 @@ gst_sh_reconstruct_slopes_map (GstShReconstructSlopes *self, ImkError *error)
 
   if (self->slopes)
     return IMK_OK;
-  numbers = map (self, 0, self->numbers, self->size);
-  bytes = map (self, 1, self->bytes, self->bytes_at + n);
-  if (!numbers || (self->bytes && !bytes)) {
+  numbers = map (self, 0, self->slopes_buffer, self->slopes_size);
+  bytes = map (self, 1, self->flags_buffer, self->flags_at + n);
+  if (!numbers || (self->flags_buffer && !bytes)) {
     gst_sh_reconstruct_slopes_close (self);
     return imk_error_set (
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   }
-  self->flags = bytes ? bytes + self->bytes_at : NULL;
-  if (self->step > 0)
-    self->slopes = self->own = gather ((const gfloat *) (gconstpointer) numbers,
-        n, self->step, self->dx, self->dy);
+  self->flags = bytes ? bytes + self->flags_at : NULL;
+  if (self->cell_step > 0)
+    self->slopes = self->gathered =
+        gather ((const gfloat *) (gconstpointer) numbers, n, self->cell_step,
+            self->dx, self->dy);
   else
-    self->slopes = (const gfloat *) (gconstpointer) (numbers + self->at);
+    self->slopes = (const gfloat *) (gconstpointer) (numbers + self->slopes_at);
   return IMK_OK;
 }
 
@@ -322,8 +323,9 @@ gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self)
 {
   const gsize size = 2 * (gsize) self->n_cells * sizeof (guint32);
 
-  return (const guint32 *) (gconstpointer) (self->mapped[2]
-                                                ? self->maps[2].data
-                                                : map (self, 2, self->places,
-                                                      size));
+  return (
+      const guint32 *) (gconstpointer) (self->mapped[2]
+                                            ? self->maps[2].data
+                                            : map (self, 2, self->places_buffer,
+                                                  size));
 }

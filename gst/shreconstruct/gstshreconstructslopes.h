@@ -7,25 +7,26 @@
 
 G_BEGIN_DECLS
 
-/* @numbers, @bytes, @places: of the frame, which keeps them: where slopes,
- * flags and places are; the last two (nullable)
+/* @slopes_buffer, @flags_buffer, @places_buffer: of the frame, which keeps
+ * them; the last two (nullable)
  * @has_all_flags: also those of valid cells, such as saturated
  * @slopes, @flags: (nullable): once they are mapped, until
  *   gst_sh_reconstruct_slopes_close () */
 typedef struct {
-  GstBuffer *numbers, *bytes, *places;
-  gsize size;         /* bytes of all numbers */
-  gsize at, bytes_at; /* where slopes begin, and flags */
+  GstBuffer *slopes_buffer, *flags_buffer, *places_buffer;
+  gsize slopes_size;         /* bytes of @slopes_buffer that are read */
+  gsize slopes_at, flags_at; /* where slopes begin, and flags */
   guint n_cells;
   gboolean has_all_flags;
-  guint step; /* from one cell to the next; 0: the slopes are [2][n_cells] */
+  /* from one cell to the next; 0: the slopes are [2][n_cells] */
+  guint cell_step;
   gsize dx, dy;
 
   const gfloat *slopes; /* [2][n_cells] */
   const guint8 *flags;
   GstBuffer *mapped[3];
   GstMapInfo maps[3];
-  gfloat *own; /* (nullable): where they had to be gathered */
+  gfloat *gathered; /* (nullable): where they had to be gathered */
 } GstShReconstructSlopes;
 
 typedef enum {

@@ -7,7 +7,7 @@
 #include "shcentroid/gstshcentroidfiles.h"
 
 /* R D of other units is 0.001 or less, and gains in R are seldom below this. */
-#define LEAST_RESPONSE 0.01
+#define MIN_RESPONSE 0.01
 
 static void
 warn_of_clipping (GstShReconstructWarnings *self, GstElement *element,
@@ -90,7 +90,7 @@ warn_of_misfit (GstShReconstructWarnings *self, GstElement *element,
   const gboolean had_misfit = self->has_misfit;
   const ImkShreconstructFit *fit = &self->fit;
   const gboolean is_weak =
-      fit->largest < LEAST_RESPONSE &&
+      fit->largest < MIN_RESPONSE &&
       plan->config.invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
 
   self->has_misfit = fit->runs_away || is_weak;

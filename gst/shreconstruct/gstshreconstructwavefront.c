@@ -7,7 +7,7 @@
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 
-enum { LARGEST_SAMPLE = 65535, MOST_BY_DEFAULT = 20 };
+enum { MAX_SAMPLE = 65535, DEFAULT_MODES = 20 };
 
 struct _GstShReconstructWavefront {
   GstElement *element; /* owns this */
@@ -94,7 +94,7 @@ ensure_kernel (GstShReconstructWavefront *self,
   c.n_cells = self->n_cells = n_cells;
   c.row_column = self->row_column;
   c.method = s->wavefront_method;
-  c.n_modes = s->wavefront_modes ? s->wavefront_modes : MOST_BY_DEFAULT;
+  c.n_modes = s->wavefront_modes ? s->wavefront_modes : DEFAULT_MODES;
   c.scale = s->wavefront_scale;
   status = imk_shwavefront_new (&c, &self->kernel, error);
   if (status != IMK_OK)
@@ -130,7 +130,7 @@ make_offers (const GstShReconstructWavefront *self, gint fps_n, gint fps_d)
   return caps;
 }
 
-/* Samples 1 to LARGEST_SAMPLE are the lowest to the highest point; 0 is none.
+/* Samples 1 to MAX_SAMPLE are the lowest to the highest point; 0 is none.
  * Returns: (transfer full) */
 static GstBuffer *
 make_picture (const GstShReconstructWavefront *self, const GstVideoInfo *info,
@@ -142,7 +142,7 @@ make_picture (const GstShReconstructWavefront *self, const GstVideoInfo *info,
   guint8 *bytes = g_malloc0 (GST_VIDEO_INFO_SIZE (info));
   gdouble range = report->maximum - report->minimum;
 
-  *step = range > 0 ? range / (LARGEST_SAMPLE - 1) : 1;
+  *step = range > 0 ? range / (MAX_SAMPLE - 1) : 1;
   for (guint i = 0; i < self->width * self->height; i++) {
     guint16 sample =
         isfinite (values[i])
@@ -218,7 +218,7 @@ add_results (const GstShReconstructWavefront *self,
 }
 
 static GstFlowReturn
-push (GstShReconstructWavefront *self, GstImagingSrcPad *pad,
+push_buffer (GstShReconstructWavefront *self, GstImagingSrcPad *pad,
     const GstShReconstructSettings *s, GstShReconstructSlopes *slopes,
     GstBuffer *in, guint64 frame)
 {
@@ -271,5 +271,5 @@ gst_sh_reconstruct_wavefront_push (GstShReconstructWavefront *self,
   if (flow != GST_FLOW_OK)
     return flow;
   self->has_new_caps = FALSE;
-  return push (self, pad, s, slopes, in, frame);
+  return push_buffer (self, pad, s, slopes, in, frame);
 }

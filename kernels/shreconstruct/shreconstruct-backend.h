@@ -17,15 +17,15 @@ extern "C" {
 enum { IMK_SHRECONSTRUCT_INVALID_FLAGS = 227 };
 
 /* Products of a row with slopes up to this one do not exceed a float32. */
-#define IMK_SHRECONSTRUCT_MOST_SLOPE 1e6f
+#define IMK_SHRECONSTRUCT_MAX_SLOPE 1e6f
 
 /* A NaN fails. */
 IMK_SHLIMITS_FUNCTION bool
 imk_shreconstruct_is_valid (float dx, float dy, uint8_t flags)
 {
   return (flags & IMK_SHRECONSTRUCT_INVALID_FLAGS) == 0 &&
-         fabsf (dx) <= IMK_SHRECONSTRUCT_MOST_SLOPE &&
-         fabsf (dy) <= IMK_SHRECONSTRUCT_MOST_SLOPE;
+         fabsf (dx) <= IMK_SHRECONSTRUCT_MAX_SLOPE &&
+         fabsf (dy) <= IMK_SHRECONSTRUCT_MAX_SLOPE;
 }
 
 /* A device counts in parts, so that each part has one writer. */

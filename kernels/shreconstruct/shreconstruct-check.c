@@ -132,7 +132,7 @@ check_sums (const ImkShreconstructConfig *c, ImkError *error)
 
     for (uint32_t i = 0; i < n_slopes; i++)
       sum += fabs ((double) row[i]);
-    if (sum * IMK_SHRECONSTRUCT_MOST_SLOPE > FLT_MAX)
+    if (sum * IMK_SHRECONSTRUCT_MAX_SLOPE > FLT_MAX)
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "Row %u of the control matrix has numbers of %g in sum; products "
           "with slopes would be too large for a float32. Check the scale of "

@@ -9,11 +9,11 @@
 #include "shreconstruct/cpu/loops.h"
 #include "shreconstruct/shreconstruct-private.h"
 
-enum { N_PROBES = 4, N_STEPS = 30, N_LAST = 10, N_MATRICES = 3 };
+enum { N_PROBES = 4, N_STEPS = 30, N_AVERAGED_STEPS = 10, N_MATRICES = 3 };
 
 /* The part of the largest eigenvalue that another one can be below 0 by
  * rounding, and by the noise of a measured D. */
-#define MOST_BELOW_0 0.1
+#define MAX_NEGATIVE_PART 0.1
 
 /* @matrices: M if there is one, D and R, in this order
  * @vectors: of the modes, and behind each matrix, with room for whole tiles */
@@ -32,7 +32,7 @@ no_memory (ImkError *error)
 }
 
 static ImkStatus
-add (Loop *l, const float *values, uint32_t n_rows, uint32_t n_columns,
+add_matrix (Loop *l, const float *values, uint32_t n_rows, uint32_t n_columns,
     ImkError *error)
 {
   const uint32_t i = l->n_matrices++;
@@ -45,7 +45,8 @@ add (Loop *l, const float *values, uint32_t n_rows, uint32_t n_columns,
 }
 
 static ImkStatus
-make (Loop *l, const ImkShreconstructConfig *c, bool is_modal, ImkError *error)
+make_loop (
+    Loop *l, const ImkShreconstructConfig *c, bool is_modal, ImkError *error)
 {
   const uint32_t n_slopes = 2 * c->n_cells;
   ImkStatus status = IMK_OK;
@@ -55,17 +56,17 @@ make (Loop *l, const ImkShreconstructConfig *c, bool is_modal, ImkError *error)
   if (!l->vectors[0])
     status = no_memory (error);
   if (status == IMK_OK && c->modes && !is_modal)
-    status = add (l, c->modes, c->n_commands, c->n_modes, error);
+    status = add_matrix (l, c->modes, c->n_commands, c->n_modes, error);
   if (status == IMK_OK)
-    status = add (l, c->interaction, n_slopes,
+    status = add_matrix (l, c->interaction, n_slopes,
         is_modal ? c->n_modes : c->n_commands, error);
   if (status == IMK_OK)
-    status = add (l, c->matrix, c->n_modes, n_slopes, error);
+    status = add_matrix (l, c->matrix, c->n_modes, n_slopes, error);
   return status;
 }
 
 static void
-clear (Loop *l)
+clear_loop (Loop *l)
 {
   for (uint32_t i = 0; i < l->n_matrices; i++)
     imk_shreconstruct_matrix_clear (&l->matrices[i]);
@@ -75,7 +76,7 @@ clear (Loop *l)
 
 /* Returns: L of the first vector, [n_modes] */
 static const float *
-apply (Loop *l)
+apply_loop (Loop *l)
 {
   for (uint32_t i = 0; i < l->n_matrices; i++)
     imk_shreconstruct_multiply (
@@ -85,7 +86,7 @@ apply (Loop *l)
 
 /* Makes the first vector one of numbers 1 and -1. */
 static void
-draw (Loop *l, uint64_t *seed)
+draw_signs (Loop *l, uint64_t *seed)
 {
   for (uint32_t m = 0; m < l->n_modes; m++) {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -103,8 +104,8 @@ find_mean (Loop *l, uint64_t *seed)
   for (int i = 0; i < N_PROBES; i++) {
     const float *image;
 
-    draw (l, seed);
-    image = apply (l);
+    draw_signs (l, seed);
+    image = apply_loop (l);
     for (uint32_t m = 0; m < l->n_modes; m++)
       sum += (double) l->vectors[0][m] * image[m];
   }
@@ -120,9 +121,9 @@ find_largest (Loop *l, double shift, uint64_t *seed)
 {
   double growth = 0;
 
-  draw (l, seed);
+  draw_signs (l, seed);
   for (int step = 0; step < N_STEPS; step++) {
-    const float *image = apply (l);
+    const float *image = apply_loop (l);
     double before = 0, along = 0, after = 0;
 
     for (uint32_t m = 0; m < l->n_modes; m++) {
@@ -137,12 +138,12 @@ find_largest (Loop *l, double shift, uint64_t *seed)
       return 0;
     if (after * before - along * along <= 1e-6 * after * before)
       return sqrt (after / before); /* an eigenvector */
-    if (step >= N_STEPS - N_LAST)
+    if (step >= N_STEPS - N_AVERAGED_STEPS)
       growth += log (after / before) / 2;
     for (uint32_t m = 0; m < l->n_modes; m++)
       l->vectors[0][m] = (float) (l->vectors[0][m] / sqrt (after));
   }
-  return exp (growth / N_LAST);
+  return exp (growth / N_AVERAGED_STEPS);
 }
 
 ImkStatus
@@ -151,15 +152,15 @@ imk_shreconstruct_find_fit_as (const ImkShreconstructConfig *c, bool is_modal,
 {
   Loop l;
   uint64_t seed = 1;
-  ImkStatus status = make (&l, c, is_modal, error);
+  ImkStatus status = make_loop (&l, c, is_modal, error);
 
   if (status == IMK_OK) {
     fit->mean = find_mean (&l, &seed);
     fit->largest = find_largest (&l, 0, &seed);
     fit->lowest = fit->largest - find_largest (&l, fit->largest, &seed);
-    fit->runs_away = fit->lowest < -MOST_BELOW_0 * fit->largest;
+    fit->runs_away = fit->lowest < -MAX_NEGATIVE_PART * fit->largest;
   }
-  clear (&l);
+  clear_loop (&l);
   return status;
 }
 

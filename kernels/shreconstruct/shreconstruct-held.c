@@ -6,7 +6,8 @@
 
 #include "shreconstruct/shreconstruct-private.h"
 
-enum { MOST_FRAMES = 100 };
+/* Slopes that are held for longer are no flicker: the loop integrates them. */
+enum { MAX_HELD_FRAMES = 100 };
 
 struct ImkShreconstructHeld {
   uint32_t n_cells;
@@ -66,7 +67,7 @@ report (ImkShreconstructHeld *self, uint32_t cell)
       "Cell %u has been invalid for %d frames. invalid-policy=hold repeats its "
       "last slopes, which the loop integrates. Use invalid-policy=zero or "
       "exclude, or set min-valid.",
-      cell, MOST_FRAMES);
+      cell, MAX_HELD_FRAMES);
 }
 
 void
@@ -81,10 +82,10 @@ imk_shreconstruct_held_watch (
     const bool same = is_same (self, slopes, i);
 
     n_same += same;
-    self->frames[i] = same && self->frames[i] < MOST_FRAMES
+    self->frames[i] = same && self->frames[i] < MAX_HELD_FRAMES
                           ? self->frames[i] + 1
-                          : same * MOST_FRAMES;
-    if (self->frames[i] == MOST_FRAMES && self->is_used[i])
+                          : same * MAX_HELD_FRAMES;
+    if (self->frames[i] == MAX_HELD_FRAMES && self->is_used[i])
       held = i;
   }
   memcpy (self->slopes, slopes, 2 * self->n_cells * sizeof (*slopes));

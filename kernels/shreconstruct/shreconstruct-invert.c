@@ -7,11 +7,11 @@
 
 /* Columns count as dependent where less than this part of one is left when the
  * others are taken off: float32 has 1.2e-7. */
-#define LEAST_PART 1e-10
+#define MIN_INDEPENDENT_PART 1e-10
 
 /* Commands that are solved for together: their part of the inverse stays in the
  * caches. */
-enum { AT_ONCE = 32 };
+enum { COMMANDS_AT_ONCE = 32 };
 
 /* @row: [i + 1]: of M^T M */
 static void
@@ -44,7 +44,7 @@ factor (double *a, uint32_t n)
         sum -= row[k] * other[k];
       if (j < i)
         row[j] = sum / other[j];
-      else if (!(sum > LEAST_PART * whole))
+      else if (!(sum > MIN_INDEPENDENT_PART * whole))
         return false;
       else
         row[j] = sqrt (sum);
@@ -103,9 +103,10 @@ imk_shreconstruct_invert (const ImkShreconstructConfig *c, double *inverse)
   for (uint32_t m = 0; ok && m < n; m++)
     for (uint32_t k = 0; k < c->n_commands; k++)
       inverse[(size_t) m * c->n_commands + k] = c->modes[(size_t) k * n + m];
-  for (uint32_t k = 0; ok && k < c->n_commands; k += AT_ONCE)
+  for (uint32_t k = 0; ok && k < c->n_commands; k += COMMANDS_AT_ONCE)
     solve (l, n, inverse + k, c->n_commands,
-        c->n_commands - k < AT_ONCE ? c->n_commands - k : AT_ONCE);
+        c->n_commands - k < COMMANDS_AT_ONCE ? c->n_commands - k
+                                             : COMMANDS_AT_ONCE);
   free (l);
   return ok;
 }

@@ -61,10 +61,10 @@ ImkStatus imk_shreconstruct_exclude_new (const ImkShreconstructConfig *config,
 void imk_shreconstruct_exclude_free (ImkShreconstructExclude *self);
 
 /* Before a frame. @valid: [n_cells]; becomes 0 for cells that stay out
- * @most: cells that may change
+ * @max_changes: cells that may change
  * Returns: cells that are out */
 uint32_t imk_shreconstruct_exclude_follow (
-    ImkShreconstructExclude *self, uint8_t *valid, uint32_t most);
+    ImkShreconstructExclude *self, uint8_t *valid, uint32_t max_changes);
 
 /* @product: R s [n_modes], corrected here */
 void imk_shreconstruct_exclude_correct (

@@ -4,7 +4,7 @@
  *   u[t] = -R s                                   reconstruct ()
  *   q[t] = sum a_i q[t-i] + sum b_j u[t-j]        control ()
  *   c[t] = c0 + M q[t]                            command ()
- *   c is limited, and q follows it                limit (), follow ()
+ *   c is limited, and q follows it                limit (), back_calculate ()
  *
  * Gendron and Lena 1994 (modal control); Astrom and Murray, Feedback Systems
  * (back-calculation). The last function is a frame from beginning to end. */
@@ -39,7 +39,7 @@ count_valid (
 /* Slopes of invalid cells by the policy.
  * @out: rows of cells to exclude. Returns: how many */
 static uint32_t
-prepare (const ImkShreconstructConfig *c, const float *slopes,
+take_slopes (const ImkShreconstructConfig *c, const float *slopes,
     const uint8_t *flags, double *s, uint32_t *out)
 {
   uint32_t n_out = 0;
@@ -101,7 +101,7 @@ eliminate (double *a, uint32_t n)
 /* y of K y = @g, but for eigenvalues of K near 0: see the header.
  * @a: [n][2 n]: K + 0.1 I becomes its inverse in the right half */
 static void
-solve_weakly (double *a, uint32_t n, const double *g, double *y)
+solve_regularized (double *a, uint32_t n, const double *g, double *y)
 {
   double *next = malloc (n * sizeof (*next) + 1);
 
@@ -141,7 +141,7 @@ exclude (const ImkShreconstructConfig *c, double scale, const uint32_t *out,
     a[i * width + i] += 1.1;
     a[i * width + n_out + i] = 1;
   }
-  solve_weakly (a, n_out, g, y);
+  solve_regularized (a, n_out, g, y);
   for (uint32_t m = 0; m < c->n_modes; m++)
     for (uint32_t j = 0; j < n_out; j++)
       x[m] += c->matrix[m * n_slopes + out[j]] * y[j];
@@ -204,8 +204,8 @@ limit (
 
 /* The controller's q follows what was limited. */
 static void
-follow (const ImkShreconstructConfig *c, const double *inverse, uint32_t k,
-    double change, double *q)
+back_calculate (const ImkShreconstructConfig *c, const double *inverse,
+    uint32_t k, double change, double *q)
 {
   if (!c->modes)
     q[k] += change;
@@ -230,7 +230,7 @@ command (const ImkShreconstructConfig *c, const double *reference,
 /* A step to c0. The controller has no past but what was sent, and c0 is there
  * from the next frame with light on. */
 static void
-rest (const ImkShreconstructConfig *c, ImkShreconstructPast *past)
+rest_in_the_dark (const ImkShreconstructConfig *c, ImkShreconstructPast *past)
 {
   double *before = past->commands_before, *reference = past->reference_before;
 
@@ -241,7 +241,7 @@ rest (const ImkShreconstructConfig *c, ImkShreconstructPast *past)
     reference[k] = imk_shreconstruct_reference_command (c, k);
     before[k] = toward_reference (c, k, before[k]);
     if (isfinite (c->slew))
-      follow (c, past->inverse, k, before[k] - reference[k], past->q);
+      back_calculate (c, past->inverse, k, before[k] - reference[k], past->q);
   }
   for (uint32_t i = 1; i < TERMS; i++)
     memcpy (past->q + i * (size_t) c->n_modes, past->q,
@@ -259,14 +259,14 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
 
   if (imk_shreconstruct_is_dark (c, count_valid (c, slopes, flags))) {
     if (c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
-      rest (c, past);
+      rest_in_the_dark (c, past);
     memcpy (commands, before, c->n_commands * sizeof (*commands));
     return;
   }
   shift (past->q, c->n_modes);
   shift (past->u, c->n_modes);
   out = malloc (2 * c->n_cells * sizeof (*out));
-  n_out = prepare (c, slopes, flags, s, out);
+  n_out = take_slopes (c, slopes, flags, s, out);
   reconstruct (c, past->scale, s, out, n_out, past->u);
   free (out);
   for (uint32_t m = 0; m < c->n_modes; m++)
@@ -280,7 +280,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
 
     commands[k] = limit (c, k, wanted, before[k]);
     if (commands[k] != wanted)
-      follow (c, past->inverse, k, commands[k] - wanted, past->q);
+      back_calculate (c, past->inverse, k, commands[k] - wanted, past->q);
   }
   memcpy (before, commands, c->n_commands * sizeof (*commands));
 }

@@ -9,10 +9,10 @@
 enum {
   MAX_LAG = IMK_SHCALIBRATION_MAX_LATENCY,
   PERIOD = IMK_SHRESPONSE_PERIOD,
-  MOST_LAG = IMK_SHRESPONSE_MOST,
-  GROUP = 32,                       /* commands with a frequency each */
-  IMK_SHCALIBRATION_LEAST_FREE = 6, /* degrees of freedom of an error */
-  GAPS = 32, /* frames of a group in which a cell can be invalid */
+  MAX_RESPONSE_LAG = IMK_SHRESPONSE_MAX_LAG,
+  GROUP_SIZE = 32,                /* commands with a frequency each */
+  IMK_SHCALIBRATION_MIN_FREE = 6, /* degrees of freedom of an error */
+  MAX_GAPS = 32, /* frames of a group in which a cell can be invalid */
 };
 
 /* The estimates of one element. */
@@ -49,14 +49,15 @@ struct ImkShcalibration {
   double *mean;        /* [n_slopes] */
   float *frames;       /* [PERIOD][n_slopes]: by phase */
   ImkShresponse shape; /* of the response; @last is 0 before it is known */
-  double scale_errors[GROUP]; /* that its error makes, of commands in turn */
+  /* that its error makes, of commands in turn */
+  double scale_errors[GROUP_SIZE];
 
   /* pokes: frame @f of them, in repeat @repeat */
   uint32_t f, repeat, order; /* @order: of the Hadamard matrix */
   double *sum;               /* [n_slopes]: of the frames of a poke */
   uint32_t *n_seen;          /* [n_cells]: such frames */
   double *before;   /* [n_slopes]: mean of the first of a pair, or NaN */
-  double *estimate; /* [order or 2 GROUP][n_slopes] */
+  double *estimate; /* [order or 2 GROUP_SIZE][n_slopes] */
   double *inverse;  /* [4][n_rows]: of what pairs have of each other, and
                      * scratch */
 
@@ -71,7 +72,7 @@ struct ImkShcalibration {
   double odd; /* power of pairs */
 
   uint32_t *n_gaps; /* [n_cells]: invalid frames of a group */
-  uint32_t *gaps;   /* [n_cells][GAPS]: which */
+  uint32_t *gaps;   /* [n_cells][MAX_GAPS]: which */
 };
 
 static inline double

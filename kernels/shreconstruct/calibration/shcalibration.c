@@ -10,9 +10,9 @@
 #include "shreconstruct/shreconstruct-private.h"
 
 enum {
-  MOST_SPOILED = 1000, /* frames, one after the other */
-  SATURATED = 1 << 2,  /* IMK_SHCENTROID_SATURATED */
-  SATURATED_PART = 50, /* of the frames: more is no cosmic ray */
+  MAX_SPOILED_FRAMES = 1000, /* frames, one after the other */
+  SATURATED = 1 << 2,        /* IMK_SHCENTROID_SATURATED */
+  FRAMES_PER_SATURATED = 50, /* more than one of so many is no cosmic ray */
 };
 
 void
@@ -60,7 +60,7 @@ static bool
 make_arrays (ImkShcalibration *s)
 {
   const ImkShcalibrationConfig *c = &s->config;
-  size_t n = s->n_slopes, n_estimates = 2 * GROUP;
+  size_t n = s->n_slopes, n_estimates = 2 * GROUP_SIZE;
 
   s->live = malloc (c->n_commands * sizeof (*s->live));
   if (!s->live)
@@ -93,7 +93,7 @@ make_arrays (ImkShcalibration *s)
   s->inverse =
       malloc ((size_t) 4 * imk_shcalibration_n_rows (s) * sizeof (double));
   s->n_gaps = calloc (c->n_cells, sizeof (*s->n_gaps));
-  s->gaps = malloc ((size_t) GAPS * c->n_cells * sizeof (*s->gaps));
+  s->gaps = malloc ((size_t) MAX_GAPS * c->n_cells * sizeof (*s->gaps));
   return s->lit && s->n_saturated && s->whole && s->whole_error && s->means &&
          s->even && s->even_squares && s->spread && s->valid && s->n_valid &&
          s->pattern && s->responses && s->mean && s->frames && s->sum &&
@@ -178,7 +178,7 @@ imk_shcalibration_interrupt (ImkShcalibration *self)
     unseen -= self->n_unsure; /* after a gap just before */
   self->f -= sent < unseen ? sent : unseen;
   self->n_unsure = self->shape.last ? self->shape.last
-                   : self->is_long  ? MOST_LAG
+                   : self->is_long  ? MAX_RESPONSE_LAG
                                     : MAX_LAG;
 }
 
@@ -188,7 +188,8 @@ count_spoiled (ImkShcalibration *s)
 {
   s->n_spoiled = s->n_unsure > 0 ? s->n_spoiled + 1 : 0;
   s->n_unsure -= s->n_unsure > 0;
-  if (s->n_spoiled == MOST_SPOILED && s->state == IMK_SHCALIBRATION_RUNNING)
+  if (s->n_spoiled == MAX_SPOILED_FRAMES &&
+      s->state == IMK_SHCALIBRATION_RUNNING)
     s->state = IMK_SHCALIBRATION_GAPS;
 }
 
@@ -196,7 +197,7 @@ static void
 note_progress (ImkShcalibration *s)
 {
   const ImkShresponse *r = &s->shape;
-  const uint32_t n_groups = (s->n_live + GROUP - 1) / GROUP;
+  const uint32_t n_groups = (s->n_live + GROUP_SIZE - 1) / GROUP_SIZE;
   double n_pokes = 2.0 * imk_shcalibration_n_rows (s) *
                    (s->config.n_frames + r->settle - r->begin);
 
@@ -315,7 +316,7 @@ static uint32_t
 n_free (const ImkShcalibration *s)
 {
   if (s->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
-    return IMK_SHCALIBRATION_LEAST_FREE;
+    return IMK_SHCALIBRATION_MIN_FREE;
   return imk_shcalibration_n_rows (s) * (s->config.n_repeats - 1);
 }
 
@@ -346,7 +347,8 @@ imk_shcalibration_judge (const ImkShcalibration *self, const float *interaction,
   imk_shcalibration_get_even (self, &d);
   for (uint32_t i = 0; i < self->config.n_cells; i++) {
     self->lit[i] = is_lit (self, i);
-    d.n_saturated += self->n_saturated[i] > self->n_frames / SATURATED_PART;
+    d.n_saturated +=
+        self->n_saturated[i] > self->n_frames / FRAMES_PER_SATURATED;
   }
   imk_shjudge (&d, judgement);
 }

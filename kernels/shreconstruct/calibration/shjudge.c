@@ -4,17 +4,17 @@
 #include <math.h>
 #include <stdio.h>
 
-#define CHANCE 0.01        /* that noise alone makes a command seen */
-#define MOST_NOISE 0.3     /* of the rms of elements */
-#define WANTED_NOISE 0.1   /* likewise */
-#define MOST_NONLINEAR 0.1 /* of the response */
+#define MAX_CHANCE 0.01   /* that noise alone makes a command seen */
+#define MAX_NOISE 0.3     /* of the rms of elements */
+#define WANTED_NOISE 0.1  /* likewise */
+#define MAX_NONLINEAR 0.1 /* of the response */
 /* Likewise, of all commands at once. Those of push-pull move spots one by one,
  * and so less far. */
-#define MOST_OF_ALL 0.1
-#define MOST_OF_SINGLE 0.25
-#define MOST_DRIFT 0.1   /* likewise */
-#define MOST_MISSING 0.1 /* of the elements of cells with light */
-#define CERTAIN 5.0      /* standard errors */
+#define MAX_SUPERPOSITION_OF_ALL 0.1
+#define MAX_SUPERPOSITION_OF_SINGLE 0.25
+#define MAX_DRIFT 0.1          /* likewise */
+#define MAX_MISSING 0.1        /* of the elements of cells with light */
+#define CERTAIN_DEVIATIONS 5.0 /* standard errors */
 
 /* Returns: what a variable of Student with @n degrees of freedom exceeds, on
  * either side, with the probability @chance: Abramowitz and Stegun 1964,
@@ -57,7 +57,7 @@ is_seen (const ImkShjudgeData *d, uint32_t command, uint32_t *n_lit,
     if (is_measured && d->interaction[at] != 0)
       most = fmax (most, fabsf (d->interaction[at]) / d->noise[at]);
   }
-  return n > 0 && most > quantile (CHANCE / n, fmax (d->n_free, 3));
+  return n > 0 && most > quantile (MAX_CHANCE / n, fmax (d->n_free, 3));
 }
 
 /* The spots that a command moves may be among those that were not measured: it
@@ -76,7 +76,7 @@ find_unseen (const ImkShjudgeData *d, ImkShjudgement *j)
     n_seen += seen;
     n_all += n_lit;
     n_all_missing += n_missing;
-    if (seen || n_missing > MOST_MISSING * n_lit)
+    if (seen || n_missing > MAX_MISSING * n_lit)
       continue;
     if (j->n_unseen < IMK_SHJUDGE_MAX_NAMED)
       j->unseen[j->n_unseen] = d->live[k];
@@ -152,7 +152,7 @@ find_superposition (const ImkShjudgeData *d, ImkShjudgement *j)
   }
   j->superposition =
       all > errors ? sqrt (fmax (0, differences - errors) / all) : NAN;
-  return differences > CERTAIN * CERTAIN * errors;
+  return differences > CERTAIN_DEVIATIONS * CERTAIN_DEVIATIONS * errors;
 }
 
 /* As if the noise of all slopes were one: then each pair tells it once.
@@ -167,7 +167,7 @@ find_push_pull (const ImkShjudgeData *d, ImkShjudgement *j)
   if (d->n_even * (d->n_repeats - 1) < 8 || !(d->odd > 0))
     return false;
   j->push_pull = sqrt (fmax (0, d->even - d->even_noise) / d->odd);
-  return d->even > (1 + CERTAIN * spread) * d->even_noise;
+  return d->even > (1 + CERTAIN_DEVIATIONS * spread) * d->even_noise;
 }
 
 void
@@ -180,26 +180,27 @@ imk_shjudge (const ImkShjudgeData *d, ImkShjudgement *j)
   n_seen = find_unseen (d, j);
   find_noise (d, j);
   is_sum = find_superposition (d, j) &&
-           j->superposition > (d->is_single ? MOST_OF_SINGLE : MOST_OF_ALL);
-  is_pair = find_push_pull (d, j) && j->push_pull > MOST_NONLINEAR;
+           j->superposition > (d->is_single ? MAX_SUPERPOSITION_OF_SINGLE
+                                            : MAX_SUPERPOSITION_OF_ALL);
+  is_pair = find_push_pull (d, j) && j->push_pull > MAX_NONLINEAR;
   if (!is_any_measured (d))
     j->verdict = IMK_SHJUDGE_UNMEASURED;
   else if (n_seen == 0)
     j->verdict = IMK_SHJUDGE_NO_RESPONSE;
   else if (j->n_saturated > 0)
     j->verdict = IMK_SHJUDGE_SATURATED;
-  else if (j->missing > MOST_MISSING)
+  else if (j->missing > MAX_MISSING)
     j->verdict = IMK_SHJUDGE_INCOMPLETE;
   else if (!d->is_settled)
     j->verdict = IMK_SHJUDGE_UNSETTLED;
   else if (d->is_limited)
     j->verdict = IMK_SHJUDGE_LIMITED;
-  else if (fabs (d->drift) > MOST_DRIFT &&
-           fabs (d->drift) > CERTAIN * d->drift_error)
+  else if (fabs (d->drift) > MAX_DRIFT &&
+           fabs (d->drift) > CERTAIN_DEVIATIONS * d->drift_error)
     j->verdict = IMK_SHJUDGE_DRIFTING;
   else if (is_sum || is_pair)
     j->verdict = IMK_SHJUDGE_NONLINEAR;
-  else if (j->noise > MOST_NOISE)
+  else if (j->noise > MAX_NOISE)
     j->verdict = IMK_SHJUDGE_NOISY;
   else if (j->n_unseen > 0)
     j->verdict = IMK_SHJUDGE_UNSEEN;

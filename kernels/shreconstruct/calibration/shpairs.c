@@ -75,7 +75,7 @@ undo_overlap (ImkShcalibration *s)
 
   error = imk_shresponse_invert (
       &s->shape, s->config.n_frames, n, s->inverse, s->inverse + n);
-  for (uint32_t k = 0; k < GROUP; k++)
+  for (uint32_t k = 0; k < GROUP_SIZE; k++)
     s->scale_errors[k] = error;
   if (s->shape.first == s->shape.begin && s->shape.last == s->shape.settle)
     return;

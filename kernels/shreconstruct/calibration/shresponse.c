@@ -7,34 +7,34 @@
 
 enum {
   PERIOD = IMK_SHRESPONSE_PERIOD,
-  MOST = IMK_SHRESPONSE_MOST,
-  QUIET = 128, /* no response from this lag on */
-  N_QUIET = PERIOD - QUIET,
-  HOLE = 4,     /* lags without a response that end it: a mirror that rings has
+  MAX_LAG = IMK_SHRESPONSE_MAX_LAG,
+  FIRST_QUIET_LAG = 128, /* no response from this lag on */
+  N_QUIET_LAGS = PERIOD - FIRST_QUIET_LAG,
+  MIN_HOLE = 4, /* lags without a response that end it: a mirror that rings has
                  * fewer, where its response changes its sign */
   N_STEPS = 60, /* of the inverse, each of which leaves a fifth at most */
 };
 
 /* The strongest share has this many times the power of a share of noise. */
-#define LEAST_CONTRAST 10
+#define MIN_CONTRAST 10
 /* Shares of this many standard errors are above the noise; of 127 that are
  * noise, the second one is exceeded once in 100000 calibrations. */
-#define LEAST_RESPONSE 4
-#define LEAST_ECHO 5.5
+#define MIN_RESPONSE 4
+#define MIN_ECHO 5.5
 /* Of the strongest share: echoes below it change an interaction matrix by less
  * than 1 %, and a share below it is rounding. */
-#define LEAST_ECHO_SHARE 0.003
-#define LEAST_SHARE 1e-6
+#define MIN_ECHO_SHARE 0.003
+#define MIN_SHARE 1e-6
 /* Echoes everywhere hide in their own spread. But then a mirror with a limit in
  * a frame leaves this part of what the shares do not explain. */
-#define MOST_LEFT 0.5
+#define MAX_LEFT 0.5
 /* Such limits, in steps from one poke to the other. */
-#define MOST_LIMIT 0.95
-#define LEAST_LIMIT 0.05
+#define MAX_LIMIT 0.95
+#define MIN_LIMIT 0.05
 #define LIMIT_RATIO 0.87
 /* Of the whole: with more of it outside of the lags between @begin and @settle
  * pokes would be much weaker than they are sent. */
-#define MOST_OUTSIDE 0.1
+#define MAX_OUTSIDE 0.1
 
 void
 imk_shresponse_make_sequence (int8_t sequence[PERIOD])
@@ -115,8 +115,8 @@ correlate (const int8_t *sequence, const double *along, double *shares)
       shares[lag] += sequence[(t + PERIOD - lag) % PERIOD] * along[t];
     shares[lag] /= PERIOD + 1;
   }
-  for (uint32_t lag = QUIET; lag < PERIOD; lag++)
-    quiet += shares[lag] / N_QUIET;
+  for (uint32_t lag = FIRST_QUIET_LAG; lag < PERIOD; lag++)
+    quiet += shares[lag] / N_QUIET_LAGS;
   for (uint32_t lag = 0; lag < PERIOD; lag++)
     shares[lag] -= quiet;
 }
@@ -129,10 +129,10 @@ end_of (const double *shares, uint32_t best, int step, double least)
 {
   uint32_t end = best;
 
-  for (int lag = (int) best; lag >= 1 && lag <= MOST; lag += step) {
+  for (int lag = (int) best; lag >= 1 && lag <= MAX_LAG; lag += step) {
     if (fabs (shares[lag]) > least)
       end = (uint32_t) lag;
-    if (abs (lag - (int) end) >= HOLE)
+    if (abs (lag - (int) end) >= MIN_HOLE)
       break;
   }
   return end;
@@ -147,7 +147,7 @@ find_core (ImkShresponse *r, uint32_t best)
   for (uint32_t lag = r->first; lag <= r->last; lag++)
     outside += lag == best ? 0 : fabs (r->impulse[lag]);
   r->begin = r->settle = best;
-  while (outside > MOST_OUTSIDE) {
+  while (outside > MAX_OUTSIDE) {
     double before = r->begin > r->first ? fabs (r->impulse[r->begin - 1]) : -1;
     double after = r->settle < r->last ? fabs (r->impulse[r->settle + 1]) : -1;
 
@@ -166,9 +166,9 @@ has_echo (const double *quiet, double error, double strongest)
 {
   double most = 0;
 
-  for (uint32_t i = 0; i < N_QUIET; i++)
+  for (uint32_t i = 0; i < N_QUIET_LAGS; i++)
     most = fmax (most, fabs (quiet[i]));
-  return most > LEAST_ECHO * error && most > LEAST_ECHO_SHARE * strongest;
+  return most > MIN_ECHO * error && most > MIN_ECHO_SHARE * strongest;
 }
 
 static void
@@ -255,9 +255,9 @@ static bool
 has_limit (
     const int8_t *sequence, const double *along, double left, uint32_t best)
 {
-  for (double limit = 2 * MOST_LIMIT; limit > 2 * LEAST_LIMIT;
+  for (double limit = 2 * MAX_LIMIT; limit > 2 * MIN_LIMIT;
        limit *= LIMIT_RATIO)
-    if (left_by_limit (sequence, along, limit, best) < MOST_LEFT * left)
+    if (left_by_limit (sequence, along, limit, best) < MAX_LEFT * left)
       return true;
   return false;
 }
@@ -267,7 +267,8 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
     const double *direction, size_t n_slopes, uint32_t best,
     ImkShresponse *response)
 {
-  double along[PERIOD], shares[PERIOD], sizes[N_QUIET], scratch[N_QUIET];
+  double along[PERIOD], shares[PERIOD], sizes[N_QUIET_LAGS],
+      scratch[N_QUIET_LAGS];
   double noise, least, left, whole = 0;
   ImkShresponse r = {0};
 
@@ -275,22 +276,22 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
   noise = project (frames, direction, n_slopes, along) / (PERIOD + 1);
   noise *= (double) n_slopes / (double) (n_slopes - 1); /* along it, too */
   correlate (sequence, along, shares);
-  if (!(shares[best] > LEAST_CONTRAST * noise))
+  if (!(shares[best] > MIN_CONTRAST * noise))
     return false;
   shares[best] -= noise; /* of the direction, which is from the same frames */
-  for (uint32_t i = 0; i < N_QUIET; i++)
-    sizes[i] = fabs (shares[QUIET + i]);
-  r.error = median (sizes, scratch, N_QUIET) / 0.6745;
-  least = fmin (LEAST_RESPONSE * r.error, shares[best] / 2);
-  least = fmax (least, LEAST_SHARE * shares[best]);
+  for (uint32_t i = 0; i < N_QUIET_LAGS; i++)
+    sizes[i] = fabs (shares[FIRST_QUIET_LAG + i]);
+  r.error = median (sizes, scratch, N_QUIET_LAGS) / 0.6745;
+  least = fmin (MIN_RESPONSE * r.error, shares[best] / 2);
+  least = fmax (least, MIN_SHARE * shares[best]);
   r.first = end_of (shares, best, -1, least);
   r.last = end_of (shares, best, 1, least);
-  r.is_settled = r.last < MOST;
+  r.is_settled = r.last < MAX_LAG;
   left = left_by_shares (sequence, along, shares, &r, best);
-  r.is_linear = !has_echo (shares + QUIET, r.error, shares[best]) &&
+  r.is_linear = !has_echo (shares + FIRST_QUIET_LAG, r.error, shares[best]) &&
                 !has_limit (sequence, along, left, best);
   if (r.is_linear && r.last > best + 2) /* a tail, most of it below the noise */
-    r.last = 2 * r.last - best < MOST ? 2 * r.last - best : MOST;
+    r.last = 2 * r.last - best < MAX_LAG ? 2 * r.last - best : MAX_LAG;
   for (uint32_t lag = r.first; lag <= r.last; lag++)
     whole += shares[lag];
   if (!(whole > 0))
@@ -301,7 +302,7 @@ imk_shresponse_find (const int8_t *sequence, float *frames, const double *means,
   }
   r.error /= whole;
   r.hidden = fmax (r.first > 1 ? fabs (shares[r.first - 1]) : 0,
-                 r.last < MOST ? fabs (shares[r.last + 1]) : 0) /
+                 r.last < MAX_LAG ? fabs (shares[r.last + 1]) : 0) /
              whole;
   find_core (&r, best);
   if (!r.is_linear) { /* shares of the sequence are not those of pokes */

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 enum {
-  IMK_SHRESPONSE_PERIOD = 255, /* frames of the sequence */
-  IMK_SHRESPONSE_MOST = 100,   /* frames after which a mirror has moved */
+  IMK_SHRESPONSE_PERIOD = 255,  /* frames of the sequence */
+  IMK_SHRESPONSE_MAX_LAG = 100, /* frames after which a mirror has moved */
 };
 
 /**
@@ -22,9 +22,9 @@ enum {
  *   frame that the noise may hide
  * @latency: mean lag, in frames
  * @is_linear: whether noise explains what is no response
- * @is_settled: whether the response ends within IMK_SHRESPONSE_MOST */
+ * @is_settled: whether the response ends within IMK_SHRESPONSE_MAX_LAG */
 typedef struct ImkShresponse {
-  double impulse[IMK_SHRESPONSE_MOST + 1];
+  double impulse[IMK_SHRESPONSE_MAX_LAG + 1];
   uint32_t first, last, begin, settle;
   double error, hidden, latency;
   bool is_linear, is_settled;

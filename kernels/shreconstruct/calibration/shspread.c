@@ -58,7 +58,7 @@ n_kinds (const ImkShcalibration *s)
 {
   if (s->config.method == IMK_SHCALIBRATION_PUSH_PULL)
     return 1;
-  return s->n_live < GROUP ? s->n_live : GROUP;
+  return s->n_live < GROUP_SIZE ? s->n_live : GROUP_SIZE;
 }
 
 /* @estimate, which is not needed any more: of each kind and slope the squares
@@ -66,7 +66,7 @@ n_kinds (const ImkShcalibration *s)
 void
 imk_shcalibration_pool_spreads (const ImkShcalibration *s)
 {
-  const size_t n = s->n_slopes, n_all = GROUP * n;
+  const size_t n = s->n_slopes, n_all = GROUP_SIZE * n;
 
   memset (s->estimate, 0, 2 * n_all * sizeof (double));
   for (uint32_t k = 0; k < s->n_live; k++)
@@ -94,7 +94,7 @@ sum_squares (const ImkShcalibration *s, uint32_t kind, uint32_t reach,
     const double *of_kind = s->estimate + (size_t) near * s->n_slopes + i;
 
     squares += of_kind[0];
-    *n_free += of_kind[(size_t) GROUP * s->n_slopes];
+    *n_free += of_kind[(size_t) GROUP_SIZE * s->n_slopes];
   }
   return squares;
 }
@@ -113,7 +113,7 @@ spread_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
   if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
     return spread->n < 2 ? INFINITY : sqrt (spread->squares / 2);
   for (uint32_t reach = 1;
-       n_free < IMK_SHCALIBRATION_LEAST_FREE && reach <= n_kinds (s); reach++)
+       n_free < IMK_SHCALIBRATION_MIN_FREE && reach <= n_kinds (s); reach++)
     squares = sum_squares (s, k % n_kinds (s), reach, i, &n_free);
   return n > 0 && n_free > 0 ? sqrt (squares / n_free / n) : INFINITY;
 }
@@ -123,5 +123,5 @@ imk_shcalibration_error_of (const ImkShcalibration *s, uint32_t k, uint32_t i)
 {
   const double mean = s->spread[(size_t) k * s->n_slopes + i].mean;
 
-  return hypot (spread_of (s, k, i), mean * s->scale_errors[k % GROUP]);
+  return hypot (spread_of (s, k, i), mean * s->scale_errors[k % GROUP_SIZE]);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* With less of it the frames that are there do not tell a missing one. */
-#define LEAST_PIVOT 1e-3
+#define MIN_PIVOT 1e-3
 
 static const double two_pi = 6.283185307179586;
 
@@ -31,7 +31,7 @@ fit_at (const ImkShcalibration *s, uint32_t i, uint32_t n, uint32_t period,
   for (uint32_t k = 0; k < n; k++) {
     double phase = two_pi * ((uint64_t) (k + 1) * t % period) / period;
     const double *cosines = s->estimate + (size_t) k * s->n_slopes;
-    const double *sines = s->estimate + ((size_t) GROUP + k) * s->n_slopes;
+    const double *sines = s->estimate + ((size_t) GROUP_SIZE + k) * s->n_slopes;
 
     sum += 2 * (cos (phase) * cosines[i] + sin (phase) * sines[i]);
   }
@@ -46,7 +46,8 @@ add_at (ImkShcalibration *s, uint32_t i, uint32_t n, uint32_t period,
     double phase = two_pi * ((uint64_t) (k + 1) * t % period) / period;
 
     s->estimate[(size_t) k * s->n_slopes + i] += cos (phase) * slope;
-    s->estimate[((size_t) GROUP + k) * s->n_slopes + i] += sin (phase) * slope;
+    s->estimate[((size_t) GROUP_SIZE + k) * s->n_slopes + i] +=
+        sin (phase) * slope;
   }
 }
 
@@ -54,10 +55,10 @@ add_at (ImkShcalibration *s, uint32_t i, uint32_t n, uint32_t period,
  * Returns: whether the matrix, which is positive, is not near to a singular
  * one */
 static bool
-solve (double rows[GAPS][GAPS + 2], uint32_t n)
+solve (double rows[MAX_GAPS][MAX_GAPS + 2], uint32_t n)
 {
   for (uint32_t p = 0; p < n; p++) {
-    if (!(rows[p][p] > LEAST_PIVOT))
+    if (!(rows[p][p] > MIN_PIVOT))
       return false;
     for (uint32_t r = 0; r < n; r++) {
       double factor = rows[r][p] / rows[p][p];
@@ -75,10 +76,10 @@ static bool
 fill_gaps (ImkShcalibration *s, uint32_t cell, uint32_t n, uint32_t period)
 {
   const uint32_t n_gaps = s->n_gaps[cell], n_cells = s->config.n_cells;
-  const uint32_t *gaps = s->gaps + (size_t) cell * GAPS;
-  double rows[GAPS][GAPS + 2];
+  const uint32_t *gaps = s->gaps + (size_t) cell * MAX_GAPS;
+  double rows[MAX_GAPS][MAX_GAPS + 2];
 
-  if (n_gaps > GAPS || n_gaps > period / 4)
+  if (n_gaps > MAX_GAPS || n_gaps > period / 4)
     return false;
   for (uint32_t r = 0; r < n_gaps; r++) {
     for (uint32_t c = 0; c < n_gaps; c++)
@@ -105,7 +106,8 @@ add_group (ImkShcalibration *s, uint32_t first, uint32_t n)
       if (!s->n_gaps[i % s->config.n_cells])
         imk_shcalibration_add_estimate (
             s, first + k, i, s->estimate[(size_t) k * s->n_slopes + i]);
-  memset (s->estimate, 0, (size_t) 2 * GROUP * s->n_slopes * sizeof (double));
+  memset (
+      s->estimate, 0, (size_t) 2 * GROUP_SIZE * s->n_slopes * sizeof (double));
   memset (s->sum, 0, s->n_slopes * sizeof (double));
   memset (s->n_gaps, 0, s->config.n_cells * sizeof (*s->n_gaps));
 }
@@ -143,7 +145,7 @@ end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
   for (uint32_t k = 0; k < n; k++) {
     double omega = two_pi * (k + 1) / period, re = 0, im = 0, power;
     double *cosines = s->estimate + (size_t) k * s->n_slopes;
-    double *sines = s->estimate + ((size_t) GROUP + k) * s->n_slopes;
+    double *sines = s->estimate + ((size_t) GROUP_SIZE + k) * s->n_slopes;
 
     for (uint32_t lag = s->shape.first; lag <= s->shape.last; lag++) {
       re += s->shape.impulse[lag] * cos (omega * lag);
@@ -164,8 +166,8 @@ note_gaps (ImkShcalibration *s, uint32_t t)
 {
   for (uint32_t i = 0; i < s->config.n_cells; i++)
     if (!s->valid[i]) {
-      if (s->n_gaps[i] < GAPS)
-        s->gaps[(size_t) i * GAPS + s->n_gaps[i]] = t;
+      if (s->n_gaps[i] < MAX_GAPS)
+        s->gaps[(size_t) i * MAX_GAPS + s->n_gaps[i]] = t;
       s->n_gaps[i]++;
     }
 }
@@ -173,14 +175,15 @@ note_gaps (ImkShcalibration *s, uint32_t t)
 uint32_t
 imk_shcalibration_period_of (const ImkShcalibration *s)
 {
-  return 8 * (s->n_live < GROUP ? s->n_live : GROUP) * s->config.n_frames;
+  return 8 * (s->n_live < GROUP_SIZE ? s->n_live : GROUP_SIZE) *
+         s->config.n_frames;
 }
 
 void
 imk_shcalibration_follow_waves (
     ImkShcalibration *s, const float *slopes, float *pokes)
 {
-  uint32_t n_in_group = s->n_live < GROUP ? s->n_live : GROUP;
+  uint32_t n_in_group = s->n_live < GROUP_SIZE ? s->n_live : GROUP_SIZE;
   uint32_t period = imk_shcalibration_period_of (s);
   uint32_t n_groups = (s->n_live + n_in_group - 1) / n_in_group;
   uint32_t t = s->f % (period + s->shape.last),
@@ -207,7 +210,7 @@ imk_shcalibration_follow_waves (
     double phase = two_pi * ((uint64_t) (k + 1) * t % period) / period;
     double c = cos (phase), d = sin (phase);
     double *cosines = s->estimate + (size_t) k * s->n_slopes;
-    double *sines = s->estimate + ((size_t) GROUP + k) * s->n_slopes;
+    double *sines = s->estimate + ((size_t) GROUP_SIZE + k) * s->n_slopes;
 
     for (uint32_t i = 0; i < s->n_slopes; i++) {
       double slope = imk_shcalibration_slope_of (s, slopes, i);

@@ -113,13 +113,13 @@ cpu_doubt (const void *state)
 
 /* Row @i of the past: 0 is the newest. */
 static double *
-past_of (const Cpu *cpu, const State *s, double *past, uint32_t i)
+past_row (const Cpu *cpu, const State *s, double *past, uint32_t i)
 {
   return past + (size_t) ((s->first + i) % TERMS) * cpu->config.n_modes;
 }
 
 static uint32_t
-find_valid (Cpu *cpu, const float *slopes, const uint8_t *flags)
+find_valid_cells (Cpu *cpu, const float *slopes, const uint8_t *flags)
 {
   uint32_t n_cells = cpu->config.n_cells, n_valid = 0;
 
@@ -153,7 +153,7 @@ static double *
 control (Cpu *cpu, State *s)
 {
   const ImkShreconstructConfig *c = &cpu->config;
-  double *oldest = past_of (cpu, s, s->q, TERMS - 1), *u;
+  double *oldest = past_row (cpu, s, s->q, TERMS - 1), *u;
 
   /* all terms of q are in use: the sum of a mode is complete before its oldest
    * value goes */
@@ -162,18 +162,18 @@ control (Cpu *cpu, State *s)
     double sum = 0;
 
     for (uint32_t i = 0; i < c->n_feedback; i++)
-      sum += a[i] * past_of (cpu, s, s->q, i)[m];
+      sum += a[i] * past_row (cpu, s, s->q, i)[m];
     oldest[m] = sum;
   }
   s->first = (s->first + TERMS - 1) % TERMS;
-  u = past_of (cpu, s, s->u, 0);
+  u = past_row (cpu, s, s->u, 0);
   for (uint32_t m = 0; m < c->n_modes; m++) {
     const double *b = c->forward + (size_t) m * TERMS;
     double sum = 0;
 
     u[m] = -(double) cpu->product[m];
     for (uint32_t j = 0; j < c->n_forward; j++)
-      sum += b[j] * past_of (cpu, s, s->u, j)[m];
+      sum += b[j] * past_row (cpu, s, s->u, j)[m];
     oldest[m] += sum;
   }
   return oldest;
@@ -224,7 +224,7 @@ limit_commands (Cpu *cpu, State *s, double *q)
 }
 
 static void
-follow_modes (Cpu *cpu, double *q)
+back_calculate (Cpu *cpu, double *q)
 {
   const ImkShreconstructConfig *c = &cpu->config;
 
@@ -255,7 +255,7 @@ run_controller (Cpu *cpu, State *s, const float *slopes)
     is_changed = limit_commands (cpu, s, q);
   memcpy (s->commands, cpu->product, c->n_commands * sizeof (float));
   if (is_changed && cpu->modes.tiles)
-    follow_modes (cpu, q);
+    back_calculate (cpu, q);
 }
 
 static ImkStatus
@@ -273,7 +273,7 @@ cpu_process (
       .first = f->first,
   };
 
-  s.counts->n_valid[0] = find_valid (cpu, slopes, f->flags.data);
+  s.counts->n_valid[0] = find_valid_cells (cpu, slopes, f->flags.data);
   s.counts->n_limited[0] = s.counts->n_out = 0;
   if (!imk_shreconstruct_is_dark (&cpu->config, s.counts->n_valid[0]))
     run_controller (cpu, &s, slopes);

@@ -60,30 +60,30 @@ imk_shreconstruct_matrix_clear (ImkShreconstructMatrix *matrix)
   matrix->tiles = NULL;
 }
 
-typedef struct Work {
+typedef struct TileJob {
   const ImkShreconstructMatrix *matrix;
   const float *vector;
   float *product;
-} Work;
+} TileJob;
 
 static void
 multiply_tiles (void *data, uint32_t first, uint32_t end)
 {
-  const Work *w = data;
-  uint32_t n = w->matrix->n_columns;
+  const TileJob *job = data;
+  uint32_t n = job->matrix->n_columns;
 
   for (uint32_t i = first; i < end; i++)
-    w->matrix->loops->multiply (w->matrix->tiles + (size_t) i * ROWS * n,
-        w->vector, n, w->product + (size_t) i * ROWS);
+    job->matrix->loops->multiply (job->matrix->tiles + (size_t) i * ROWS * n,
+        job->vector, n, job->product + (size_t) i * ROWS);
 }
 
 void
 imk_shreconstruct_multiply (const ImkShreconstructMatrix *matrix,
     const float *vector, float *product, uint32_t n_threads)
 {
-  Work work = {matrix, vector, product};
+  TileJob job = {matrix, vector, product};
   uint32_t n_tiles = (matrix->n_rows + ROWS - 1) / ROWS;
   uint32_t grain = MIN_VALUES / (ROWS * matrix->n_columns) + 1;
 
-  imk_parallel_for (n_threads, n_tiles, grain, multiply_tiles, &work);
+  imk_parallel_for (n_threads, n_tiles, grain, multiply_tiles, &job);
 }

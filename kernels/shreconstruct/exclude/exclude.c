@@ -16,27 +16,27 @@
 #include "shreconstruct/exclude/scale.h"
 #include "shreconstruct/shreconstruct-private.h"
 
-enum { MOST_OUT = 2048 };
+enum { MAX_OUT = 2048 };
 
-/* w, and how K y = g is solved: y += RELAX ((K + w I)^-1 (g + w y) - y), from
- * 0. K is singular where no valid cell sees a mode, which stays 0. Of another
- * eigenvalue k the result lacks (1 - RELAX k / (k + w))^ITERATIONS: 1e-6 from
- * k = 0.25 on, 1e-3 at 0.1. Noise grows by 1 / sqrt (k), here by less than 6.
- * A smaller w or more iterations lack less and let more noise in, which costs a
- * loop more than a weak mode. */
-#define WEIGHT 0.1
-#define RELAX 1.15
-enum { ITERATIONS = 8 };
+/* w, and how K y = g is solved: y += RELAXATION ((K + w I)^-1 (g + w y) - y),
+ * from 0. K is singular where no valid cell sees a mode, which stays 0. Of
+ * another eigenvalue k the result lacks (1 - RELAXATION k / (k +
+ * w))^N_ITERATIONS: 1e-6 from k = 0.25 on, 1e-3 at 0.1. Noise grows by 1 / sqrt
+ * (k), here by less than 6. A smaller w or more iterations lack less and let
+ * more noise in, which costs a loop more than a weak mode. */
+#define TIKHONOV_WEIGHT 0.1
+#define RELAXATION 1.15
+enum { N_ITERATIONS = 8 };
 
 struct ImkShreconstructExclude {
-  uint32_t n_cells, n_modes, most_out;
+  uint32_t n_cells, n_modes, max_out;
   float *d, *r;    /* [2 n_cells][n_modes]: D M, R transposed, no gain */
   uint32_t next;   /* cell to begin with, so that each has its turn */
   uint32_t n;      /* cells that are out */
-  uint32_t *cells; /* [most_out]: which */
+  uint32_t *cells; /* [max_out]: which */
   uint8_t *is_out, *is_used; /* [n_cells] */
-  double *factor; /* [2 most_out][2 most_out], of which [2 n][2 n] is U */
-  double *b;      /* [3][2 most_out]: columns of K, and what is solved */
+  double *factor; /* [2 max_out][2 max_out], of which [2 n][2 n] is U */
+  double *b;      /* [3][2 max_out]: columns of K, and what is solved */
   ImkError doubt; /* of k; without a message if there is none */
 };
 
@@ -53,7 +53,7 @@ row_of (const ImkShreconstructExclude *self, const float *rows, uint32_t cell,
 static double *
 factor_row (const ImkShreconstructExclude *self, uint32_t i)
 {
-  return self->factor + (size_t) i * 2 * self->most_out;
+  return self->factor + (size_t) i * 2 * self->max_out;
 }
 
 static ImkStatus
@@ -200,8 +200,8 @@ imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
   if (e) {
     e->n_cells = c->n_cells;
     e->n_modes = c->n_modes;
-    e->most_out = c->n_cells / 2 < MOST_OUT ? c->n_cells / 2 : MOST_OUT;
-    room = 2 * (size_t) e->most_out + 1;
+    e->max_out = c->n_cells / 2 < MAX_OUT ? c->n_cells / 2 : MAX_OUT;
+    room = 2 * (size_t) e->max_out + 1;
     e->d = malloc (n_rows * c->n_modes * sizeof (float));
     e->r = malloc (n_rows * c->n_modes * sizeof (float));
     e->cells = malloc (room * sizeof (*e->cells));
@@ -270,7 +270,7 @@ solve_upper (const ImkShreconstructExclude *self, double *b)
 static void
 make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
 {
-  uint32_t n = 2 * self->n, stride = 2 * self->most_out;
+  uint32_t n = 2 * self->n, stride = 2 * self->max_out;
 
   for (uint32_t axis = 0; axis < 2; axis++) {
     const float *r = row_of (self, self->r, cell, axis);
@@ -281,7 +281,7 @@ make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
           row_of (self, self->d, self->cells[i / 2], i % 2), r, self->n_modes);
     solve_lower (self, b);
     for (uint32_t i = 0; i < 2; i++)
-      k[i][axis] = (i == axis) * (1 + WEIGHT) -
+      k[i][axis] = (i == axis) * (1 + TIKHONOV_WEIGHT) -
                    dot (row_of (self, self->d, cell, i), r, self->n_modes);
   }
   for (uint32_t i = 0; i < 2; i++)
@@ -294,10 +294,10 @@ make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
 static void
 take_out (ImkShreconstructExclude *self, uint32_t cell)
 {
-  uint32_t n = 2 * self->n, stride = 2 * self->most_out;
+  uint32_t n = 2 * self->n, stride = 2 * self->max_out;
   double k[2][2], beside, determinant, first;
 
-  if (self->n == self->most_out)
+  if (self->n == self->max_out)
     return;
   make_columns (self, cell, k);
   beside = (k[0][1] + k[1][0]) / 2;
@@ -355,41 +355,41 @@ take_back (ImkShreconstructExclude *self, uint32_t i)
 
 static void
 take_out_invalid (
-    ImkShreconstructExclude *self, const uint8_t *valid, uint32_t most)
+    ImkShreconstructExclude *self, const uint8_t *valid, uint32_t max_changes)
 {
   uint32_t first = self->next;
 
-  for (uint32_t i = 0; i < self->n_cells && most > 0; i++) {
+  for (uint32_t i = 0; i < self->n_cells && max_changes > 0; i++) {
     uint32_t cell = (first + i) % self->n_cells;
 
     if (valid[cell] || self->is_out[cell] || !self->is_used[cell])
       continue;
     take_out (self, cell);
-    most--;
+    max_changes--;
     self->next = (cell + 1) % self->n_cells;
   }
 }
 
-/* Returns: how many of @most are left */
+/* Returns: how many of @max_changes are left */
 static uint32_t
 take_back_valid (
-    ImkShreconstructExclude *self, const uint8_t *valid, uint32_t most)
+    ImkShreconstructExclude *self, const uint8_t *valid, uint32_t max_changes)
 {
-  for (uint32_t i = self->n; i-- > 0 && most > 0;)
+  for (uint32_t i = self->n; i-- > 0 && max_changes > 0;)
     if (valid[self->cells[i]]) {
       take_back (self, i);
-      most--;
+      max_changes--;
     }
-  return most;
+  return max_changes;
 }
 
 /* Valid cells come back first, so that nothing keeps them out. */
 uint32_t
 imk_shreconstruct_exclude_follow (
-    ImkShreconstructExclude *self, uint8_t *valid, uint32_t most)
+    ImkShreconstructExclude *self, uint8_t *valid, uint32_t max_changes)
 {
-  most = take_back_valid (self, valid, most);
-  take_out_invalid (self, valid, most);
+  max_changes = take_back_valid (self, valid, max_changes);
+  take_out_invalid (self, valid, max_changes);
   for (uint32_t i = 0; i < self->n; i++)
     valid[self->cells[i]] = false;
   return self->n;
@@ -400,20 +400,20 @@ imk_shreconstruct_exclude_correct (
     ImkShreconstructExclude *self, float *estimate)
 {
   uint32_t n = 2 * self->n;
-  double *b = self->b, *y = b + 2 * self->most_out;
-  double *g = y + 2 * self->most_out;
+  double *b = self->b, *y = b + 2 * self->max_out;
+  double *g = y + 2 * self->max_out;
 
   for (uint32_t i = 0; i < n; i++)
     g[i] = dot (row_of (self, self->d, self->cells[i / 2], i % 2), estimate,
         self->n_modes);
   memset (y, 0, n * sizeof (*y));
-  for (int k = 0; k < ITERATIONS; k++) {
+  for (int k = 0; k < N_ITERATIONS; k++) {
     for (uint32_t i = 0; i < n; i++)
-      b[i] = g[i] + WEIGHT * y[i];
+      b[i] = g[i] + TIKHONOV_WEIGHT * y[i];
     solve_lower (self, b);
     solve_upper (self, b);
     for (uint32_t i = 0; i < n; i++)
-      y[i] += RELAX * (b[i] - y[i]);
+      y[i] += RELAXATION * (b[i] - y[i]);
   }
   for (uint32_t i = 0; i < n; i++) {
     const float *r = row_of (self, self->r, self->cells[i / 2], i % 2);

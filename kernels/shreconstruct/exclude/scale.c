@@ -18,35 +18,35 @@
 
 /* | X z - X^T z | relative to the trace of X: rounding to float32 leaves 1e-7
  * times the condition of R. */
-#define MOST_ASYMMETRY 1e-3
+#define MAX_ASYMMETRY 1e-3
 
 /* What the two unknowns leave, relative to k X G z, and how much of X G X z
  * differs from X X z. */
-#define MOST_REST 1e-3
-#define LEAST_DIFFERENCE 1e-3
+#define MAX_RESIDUAL 1e-3
+#define MIN_DIFFERENCE 1e-3
 
 /* X / k of the modes that R has, on average: below, P is nearly a multiple of
  * I, and k can be any large number. */
-#define LEAST_RESPONSE 0.1
+#define MIN_RESPONSE 0.1
 
 /* What X leaves of one of its images beside a multiple of it: all its
  * eigenvalues are the same then. */
-#define MOST_SPREAD 1e-2
+#define MAX_SPREAD 1e-2
 
 /* The part of the size of k X G z by which a X X z can be below 0: rounding. */
-#define MOST_BELOW_0 0.1
+#define MAX_NEGATIVE_PART 0.1
 
 /* Another P leaves the largest eigenvalue of X near 1. */
-#define LEAST_LARGEST 0.8
+#define MIN_LARGEST 0.8
 
 enum { N_PROBES = 3, N_VECTORS = 5 };
 
 /* Room for products with one z; [n_rows] each. */
-typedef struct Work {
+typedef struct Products {
   const ImkShreconstructPair *pair;
   double *modes; /* [n_modes] */
   double *z, *y, *xy, *xgy, *xgz;
-} Work;
+} Products;
 
 /* Over all z. */
 typedef struct Sums {
@@ -68,70 +68,70 @@ IMK_SHRECONSTRUCT_DOT (dot_row, float, double, double)
 
 /* @out: @left @right^T @v, both [n_rows][n_modes]; may be @v */
 static void
-apply (Work *w, const float *left, const float *right, const double *v,
+apply (Products *p, const float *left, const float *right, const double *v,
     double *out)
 {
-  uint32_t n = w->pair->n_modes;
+  uint32_t n = p->pair->n_modes;
 
   for (uint32_t m = 0; m < n; m++)
-    w->modes[m] = 0;
-  for (size_t i = 0; i < w->pair->n_rows; i++)
+    p->modes[m] = 0;
+  for (size_t i = 0; i < p->pair->n_rows; i++)
     for (uint32_t m = 0; m < n; m++)
-      w->modes[m] += v[i] * right[i * n + m];
-  for (size_t i = 0; i < w->pair->n_rows; i++)
-    out[i] = dot_row (left + i * n, w->modes, n);
+      p->modes[m] += v[i] * right[i * n + m];
+  for (size_t i = 0; i < p->pair->n_rows; i++)
+    out[i] = dot_row (left + i * n, p->modes, n);
 }
 
 static void
-apply_x (Work *w, const double *v, double *out)
+apply_x (Products *p, const double *v, double *out)
 {
-  apply (w, w->pair->d, w->pair->r, v, out);
+  apply (p, p->pair->d, p->pair->r, v, out);
 }
 
 static void
-draw (Work *w, uint64_t *seed)
+draw_uniform (Products *p, uint64_t *seed)
 {
-  for (size_t i = 0; i < w->pair->n_rows; i++) {
+  for (size_t i = 0; i < p->pair->n_rows; i++) {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    w->z[i] = sqrt (3) * ((double) (*seed >> 11) / 0x1p52 - 1);
+    p->z[i] = sqrt (3) * ((double) (*seed >> 11) / 0x1p52 - 1);
   }
 }
 
 /* Products of one z more: y = X z. */
 static void
-add_probe (Work *w, Sums *s, uint64_t *seed)
+add_probe (Products *p, Sums *s, uint64_t *seed)
 {
-  const float *d = w->pair->d;
-  const size_t n = w->pair->n_rows;
+  const float *d = p->pair->d;
+  const size_t n = p->pair->n_rows;
 
-  draw (w, seed);
-  apply_x (w, w->z, w->y);
-  apply (w, w->pair->r, d, w->z, w->xy);
+  draw_uniform (p, seed);
+  apply_x (p, p->z, p->y);
+  apply (p, p->pair->r, d, p->z, p->xy);
   for (size_t i = 0; i < n; i++)
-    s->asymmetry += pow (w->y[i] - w->xy[i], 2) / N_PROBES;
-  apply_x (w, w->y, w->xy);
-  apply (w, d, d, w->y, w->xgy);
-  apply_x (w, w->xgy, w->xgy);
-  apply (w, d, d, w->z, w->xgz);
-  apply_x (w, w->xgz, w->xgz);
-  s->y_y += dot (w->y, w->y, n);
-  s->y_xy += dot (w->y, w->xy, n);
-  s->xy_xy += dot (w->xy, w->xy, n);
-  s->xgy_xgy += dot (w->xgy, w->xgy, n);
-  s->xgy_xy += dot (w->xgy, w->xy, n);
-  s->xgz_xgy += dot (w->xgz, w->xgy, n);
-  s->xgz_xy += dot (w->xgz, w->xy, n);
-  s->xgz_xgz += dot (w->xgz, w->xgz, n);
+    s->asymmetry += pow (p->y[i] - p->xy[i], 2) / N_PROBES;
+  apply_x (p, p->y, p->xy);
+  apply (p, d, d, p->y, p->xgy);
+  apply_x (p, p->xgy, p->xgy);
+  apply (p, d, d, p->z, p->xgz);
+  apply_x (p, p->xgz, p->xgz);
+  s->y_y += dot (p->y, p->y, n);
+  s->y_xy += dot (p->y, p->xy, n);
+  s->xy_xy += dot (p->xy, p->xy, n);
+  s->xgy_xgy += dot (p->xgy, p->xgy, n);
+  s->xgy_xy += dot (p->xgy, p->xy, n);
+  s->xgz_xgy += dot (p->xgz, p->xgy, n);
+  s->xgz_xy += dot (p->xgz, p->xy, n);
+  s->xgz_xgz += dot (p->xgz, p->xgz, n);
 }
 
 static bool
-is_symmetric (const Work *w, const Sums *s)
+is_symmetric (const Products *p, const Sums *s)
 {
   double trace = 0;
 
-  for (size_t i = 0; i < w->pair->n_rows * w->pair->n_modes; i++)
-    trace += (double) w->pair->d[i] * w->pair->r[i];
-  return s->asymmetry <= pow (MOST_ASYMMETRY * trace, 2);
+  for (size_t i = 0; i < p->pair->n_rows * p->pair->n_modes; i++)
+    trace += (double) p->pair->d[i] * p->pair->r[i];
+  return s->asymmetry <= pow (MAX_ASYMMETRY * trace, 2);
 }
 
 /* Returns: k of the two unknowns, 0 where they do not tell it */
@@ -144,10 +144,10 @@ fit (const Sums *s)
   const double a = (s->xgz_xy - s->xgy_xy * inverse) / s->xy_xy; /* a / k */
   const double rest = s->xgz_xgz - inverse * s->xgz_xgy - a * s->xgz_xy;
 
-  return share > LEAST_DIFFERENCE &&
-                 a * sqrt (s->xy_xy) > -MOST_BELOW_0 * sqrt (s->xgz_xgz) &&
-                 inverse * s->y_xy > LEAST_RESPONSE * s->y_y &&
-                 rest <= MOST_REST * MOST_REST * s->xgz_xgz
+  return share > MIN_DIFFERENCE &&
+                 a * sqrt (s->xy_xy) > -MAX_NEGATIVE_PART * sqrt (s->xgz_xgz) &&
+                 inverse * s->y_xy > MIN_RESPONSE * s->y_y &&
+                 rest <= MAX_RESIDUAL * MAX_RESIDUAL * s->xgz_xgz
              ? 1 / inverse
              : 0;
 }
@@ -159,7 +159,7 @@ find_common (const Sums *s)
   const double common = s->y_xy / s->y_y;
   const double rest = s->xy_xy / s->y_y - common * common;
 
-  return rest <= pow (MOST_SPREAD * common, 2) ? common : 0;
+  return rest <= pow (MAX_SPREAD * common, 2) ? common : 0;
 }
 
 static ImkStatus
@@ -173,7 +173,7 @@ refuse_sign (double lowest, ImkError *error)
 }
 
 static ImkStatus
-find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
+find_scale (Products *p, double *scale, ImkError *doubt, ImkError *error)
 {
   Sums s = {0};
   uint64_t seed = 1;
@@ -181,8 +181,8 @@ find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
   ImkStatus status;
 
   for (int i = 0; i < N_PROBES; i++)
-    add_probe (w, &s, &seed);
-  if (!is_symmetric (w, &s))
+    add_probe (p, &s, &seed);
+  if (!is_symmetric (p, &s))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The control matrix is no least-squares inverse of the interaction "
         "matrix, so a cell cannot be excluded exactly. Invert this "
@@ -193,13 +193,13 @@ find_scale (Work *w, double *scale, ImkError *doubt, ImkError *error)
   if (*scale > 0)
     return IMK_OK;
   status = imk_shreconstruct_find_fit_as (
-      w->pair->config, w->pair->is_modal, &fit_of_r, error);
+      p->pair->config, p->pair->is_modal, &fit_of_r, error);
   if (status != IMK_OK)
     return status;
   if (*scale < 0 || fit_of_r.runs_away)
     return refuse_sign (fit_of_r.lowest, error);
   *scale = fmax (fit_of_r.largest, 1);
-  if (fit_of_r.largest < LEAST_LARGEST)
+  if (fit_of_r.largest < MIN_LARGEST)
     imk_error_set (doubt, IMK_ERROR_CONFIG,
         "The interaction matrix does not explain the control matrix: R D is at "
         "most %.3g, where 1 is expected, so slopes of excluded cells are "
@@ -216,7 +216,7 @@ imk_shreconstruct_find_scale (const ImkShreconstructPair *pair, double *scale,
 {
   const size_t n = pair->n_rows;
   double *room = malloc ((N_VECTORS * n + pair->n_modes) * sizeof (double));
-  Work w = {pair, room + N_VECTORS * n, room, room + n, room + 2 * n,
+  Products p = {pair, room + N_VECTORS * n, room, room + n, room + 2 * n,
       room + 3 * n, room + 4 * n};
   ImkStatus status;
 
@@ -224,7 +224,7 @@ imk_shreconstruct_find_scale (const ImkShreconstructPair *pair, double *scale,
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to compare the control matrix with the interaction "
         "matrix.");
-  status = find_scale (&w, scale, doubt, error);
+  status = find_scale (&p, scale, doubt, error);
   free (room);
   return status;
 }

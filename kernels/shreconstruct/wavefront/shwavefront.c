@@ -14,11 +14,11 @@
 
 /* Added to the diagonal, relative to its largest element: chooses the smallest
  * of several solutions. The lowest mode of a 512 x 512 grid is at 1e-5. */
-#define SMALLEST 1e-11
+#define REGULARIZATION 1e-11
 
 /* Of the slopes of a Zernike mode, the part that no sum of lower modes has. A
  * grid cannot tell a mode with less; as in bases.py. */
-#define TOLD 0.03
+#define MIN_OWN_PART 0.03
 
 struct ImkShwavefront {
   ImkShwavefrontConfig config;
@@ -346,7 +346,7 @@ make_factors (ImkShwavefront *s)
     /* slopes of high modes would hide tip and tilt */
     double size = s->values ? *diagonal : largest;
 
-    *diagonal += size > 0 ? SMALLEST * size : 1;
+    *diagonal += size > 0 ? REGULARIZATION * size : 1;
   }
   factor (s);
   memcpy (s->valid, s->now, (size_t) s->rows * s->columns);
@@ -372,7 +372,7 @@ count_modes (ImkShwavefront *s)
       if (s->now[i])
         all += pow (s->gx[(size_t) i * s->n + m], 2) +
                pow (s->gy[(size_t) i * s->n + m], 2);
-    if (!(all > 0 && own * own >= TOLD * TOLD * all))
+    if (!(all > 0 && own * own >= MIN_OWN_PART * MIN_OWN_PART * all))
       return m;
   }
   return s->n;
