@@ -3,7 +3,6 @@
 #pragma once
 
 #include "gstimagingresultspad.h"
-#include "gstshreconstructsettings.h"
 
 G_BEGIN_DECLS
 

@@ -7,8 +7,6 @@
 
 #include "shreconstruct/shreconstruct-object.h"
 
-enum { TERMS = IMK_SHRECONSTRUCT_TERMS };
-
 /* --- the way to c0 -------------------------------------------------------- */
 
 static float

@@ -5,8 +5,6 @@
 #include "core/limits.h"
 #include "shreconstruct/shreconstruct-object.h"
 
-enum { TERMS = IMK_SHRECONSTRUCT_TERMS };
-
 static ImkStatus
 check_numbers (
     const char *name, const float *numbers, size_t n, ImkError *error)

@@ -7,8 +7,6 @@
 #include "shreconstruct/shreconstruct-object.h"
 #include "shreconstruct/shreconstruct-reference.h"
 
-enum { TERMS = IMK_SHRECONSTRUCT_TERMS };
-
 /* gain and leak are terms of each mode like any others. */
 static void
 fill_terms (ImkShreconstruct *s, const ImkShreconstructConfig *c)

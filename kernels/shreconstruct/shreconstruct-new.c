@@ -6,8 +6,6 @@
 #include "core/config.h"
 #include "shreconstruct/shreconstruct-object.h"
 
-enum { TERMS = IMK_SHRECONSTRUCT_TERMS };
-
 void
 imk_shreconstruct_config_init_sized (
     ImkShreconstructConfig *config, size_t size)

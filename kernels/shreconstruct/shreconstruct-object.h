@@ -6,7 +6,7 @@
 #include "shreconstruct/cpu/loops.h"
 #include "shreconstruct/shreconstruct-private.h"
 
-enum { IMK_SHRECONSTRUCT_TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
+enum { TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
 
 struct ImkShreconstruct {
   const ImkShreconstructBackend *backend;

@@ -5,8 +5,6 @@
 
 #include "shreconstruct/shreconstruct-object.h"
 
-enum { TERMS = IMK_SHRECONSTRUCT_TERMS };
-
 static ImkShreconstructReport
 read_counts (const ImkShreconstruct *s)
 {
