@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 
 import octfiles
+import octprozmodel
 from support import DATA, TIMEOUT, Gst, command, launch, main, result_of
 
 TOOL = os.environ["ARRAY_TOOL"]
@@ -223,18 +224,24 @@ class BadFiles(Files):
 
 @needs_fft
 class Images(Files):
-    def test_octproz_means_what_it_says(self):
-        """Fringes that its resampling and its dispersion make one tone, of 500 counts at depth 40, after its documentation"""
-        c, d, depth = (3.0, 200.0, 30.0, 20.0), (0.5, 4.0, 60.0, 12.0), 40
+    def recording(self, spectra, changes=(), **settings):
+        """a_raw.raw with these settings of the processing"""
+        shown = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in settings.items()]
+        octfiles.octproz(self.path("a_raw.raw"), spectra, bits=16, processing=shown, changes=changes)
+
+    def warped(self, c, d, depth=40):
+        """Spectra of one tone, of 500 counts, after the resampling c and the dispersion d of OCTproZ"""
         m = np.arange(SAMPLES)
-        x = m / (SAMPLES - 1)
-        polynomial = np.polynomial.polynomial.polyval
-        phase = 2 * np.pi * depth * m / SAMPLES - polynomial(x, d)  # of the resampled fringe, which exp(-i theta) and an inverse FFT follow
-        curve = polynomial(x, c)
-        at_samples = np.interp(m, curve, phase)
-        processing = ["resampling=true", "dispersion_compensation=true", *(f"resampling_c{i}={value}" for i, value in enumerate(c)),
-                      *(f"dispersion_compensation_d{i}={value}" for i, value in enumerate(d))]
-        octfiles.octproz(self.path("a_raw.raw"), fringes(at_samples), bits=16, processing=processing)
+        # exp(+i theta) and an inverse FFT follow
+        phase = 2 * np.pi * depth * m / SAMPLES + np.polynomial.polynomial.polyval(m / (SAMPLES - 1), d)
+        return fringes(np.interp(m, np.polynomial.polynomial.polyval(m / (SAMPLES - 1), c), phase))
+
+    def test_octproz_means_what_it_computes(self):
+        c, d, depth = (3.0, 200.0, 30.0, 20.0), (0.5, 4.0, 60.0, 12.0), 40
+        settings = {**{f"resampling_c{i}": value for i, value in enumerate(c)},
+                    **{f"dispersion_compensation_d{i}": value for i, value in enumerate(d)}}
+        spectra = self.warped(c, d, depth)
+        self.recording(spectra, resampling=True, dispersion_compensation=True, **settings)
         self.oct("a_raw.raw", "window=hann")
         profile = 10 ** (self.levels() / 10).mean((0, 2))
         self.assertEqual(profile.argmax(), depth)
@@ -245,12 +252,32 @@ class Images(Files):
         shutil.copytree(self.path("out"), self.path("calibration"))
         self.oct("a_raw.raw", "window=hann", "--samples", str(SAMPLES), "--lines", str(LINES), "--calibration", "calibration/calibration.ini")
         np.testing.assert_array_equal(self.levels(), levels)  # options go first, and calibration.ini is of use
-        for changed in "dispersion_compensation=true", "resampling=true":
-            octfiles.octproz(self.path("a_raw.raw"), fringes(at_samples), bits=16, processing=processing,
-                             changes=[(changed, changed.replace("true", "false"))])
+        for on in {"resampling": True}, {"dispersion_compensation": True}:
+            self.recording(spectra, **{"resampling": False, **on}, **settings)
             self.oct("a_raw.raw", "window=hann")
             worse = 10 ** (self.levels() / 10).mean((0, 2))
-            self.assertGreater(10 * np.log10(profile.max() / worse.max()), 3, changed)
+            self.assertGreater(10 * np.log10(profile.max() / worse.max()), 3, on)
+
+    def light(self):
+        """Spectra with something at all depths, and little light at the ends"""
+        return (noise(N, LINES, SAMPLES) * np.hanning(SAMPLES)).astype("u2")
+
+    def same_as_octproz(self, spectra, *words, median=1e-3, **settings):
+        """Compares the stronger half of the levels with OCTproZ's. Returns: of its picture, and the level of its Z"""
+        self.recording(spectra, **settings)
+        printed = self.oct("a_raw.raw", "interpolation=cubic", f"upsample={SAMPLES}", *words)
+        shown, z = octprozmodel.image(spectra, settings)
+        n = octprozmodel.window(settings["window_type"], settings["window_center_position"], settings["window_fill_factor"], SAMPLES).sum() \
+            if settings.get("windowing") else SAMPLES
+        level = 20 * np.log10(2 / n * np.abs(z) + 1e-12).transpose(0, 2, 1) + (20 * np.log10(16) if settings.get("bitshift") else 0)
+        strong = level > np.median(level)
+        self.assertLess(np.median(np.abs(self.levels() - level)[strong]), median, settings)
+        return printed, shown, level
+
+    def test_curves_of_octproz_beyond_an_end(self):
+        spectra = self.light()
+        for c in (0, SAMPLES, 0, 0), (-2, SAMPLES - 1, 0, 0), (3, SAMPLES + 30, 0, 0), (260, -263, 0, 0):
+            self.same_as_octproz(spectra, "background=none", "taper=none", resampling=True, **{f"resampling_c{i}": value for i, value in enumerate(c)})
 
     def test_settings_of_octproz_become_properties(self):
         processing = ["background_removal=true", "background_removal_window_size=9", "sinusoidal_scan_correction=true"]
