@@ -279,17 +279,84 @@ class Images(Files):
         for c in (0, SAMPLES, 0, 0), (-2, SAMPLES - 1, 0, 0), (3, SAMPLES + 30, 0, 0), (260, -263, 0, 0):
             self.same_as_octproz(spectra, "background=none", "taper=none", resampling=True, **{f"resampling_c{i}": value for i, value in enumerate(c)})
 
-    def test_settings_of_octproz_become_properties(self):
-        processing = ["background_removal=true", "background_removal_window_size=9", "sinusoidal_scan_correction=true"]
-        octfiles.octproz(self.path("a_raw.raw"), noise(N, LINES, SAMPLES), bits=16, processing=processing,
-                         changes=[("flip_bscans=false", "flip_bscans=true")])
+    def told(self):
+        return {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
+
+    def test_steps_of_octproz(self):
+        """Each window with its place, the fixed pattern of each B-scan, and B-scans 0, 2, ... the other way round"""
+        window = {"windowing": True, "window_center_position": 0.45, "window_fill_factor": 0.7}
+        spectra = self.light()
+        for kind in range(6):
+            self.same_as_octproz(spectra, "background=none", window_type=kind, **window)
+        self.same_as_octproz(spectra, "background=none", window_type=0, flip_bscans=True, bitshift=True, **window, median=0.01)
+        spectra = (self.light()[:1, :1] // 2 + RNG.integers(0, 900, (N, 27, SAMPLES))).astype("u2")  # 3 lines for each of its segments
+        self.same_as_octproz(spectra, fixed_pattern_removal=True, window_type=0, **window)
+        self.assertEqual(self.told()["fixed-pattern"], "once")
+        self.recording(spectra, fixed_pattern_removal=True, fixed_pattern_removal_continuously=True)
         self.oct("a_raw.raw")
-        told = {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
-        for name, value in (("background", "rolling"), ("background-reach", "9"), ("bidirectional", "true"), ("scan-correction", "sine")):
+        self.assertEqual([self.told().get(name) for name in ("fixed-pattern", "pattern-segments", "background")], ["minvar", "9", "none"])
+        self.recording(spectra, windowing=True, window_type=0, window_fill_factor=0)
+        self.assertIn("has a window that lets nothing pass", self.oct("a_raw.raw"))
+
+    def test_black_and_white_of_octproz(self):
+        settings = {"log": True, "min": 40, "max": 90, "coeff": 1.25, "addend": 0.1, "bitshift": True, "windowing": True, "window_type": 0,
+                    "window_center_position": 0.5, "window_fill_factor": 0.9}
+        _printed, shown, _level = self.same_as_octproz(self.light(), "background=none", median=0.01, **settings)
+        picture = np.load(self.path("out/level.npy"))
+        told = result_of(self.path("out"))
+        grey = (picture - told["black"]) / (told["white"] - told["black"])
+        inside = (shown > 0.2) & (shown < 1)
+        self.assertGreater(inside.sum(), 1000)
+        self.assertLess(np.abs(grey.transpose(0, 2, 1) - shown)[inside].max(), 0.01)
+        self.oct("a_raw.raw", "range=auto")
+        self.assertNotEqual(result_of(self.path("out"))["black"], told["black"])
+
+    def test_what_octproz_showed_and_is_left_out(self):
+        self.recording(noise(N, LINES, SAMPLES), log=False, min=0, max=1, post_processing_background_removal=True,
+                       fixed_pattern_removal=True, fixed_pattern_removal_bscans=3)
+        printed = self.oct("a_raw.raw")
+        for words in "a linear scale", "the background of its post-processing", "a fixed pattern of several B-scans":
+            self.assertIn(words, printed)
+
+    def test_scans_of_octproz(self):
+        spectra = noise(N, LINES, SAMPLES)
+        levels = []
+        for flip in False, True:
+            self.recording(spectra, flip_bscans=flip)
+            self.oct("a_raw.raw")
+            levels.append(self.levels())
+        np.testing.assert_array_equal(levels[1], [image[:, ::-1] if i % 2 == 0 else image for i, image in enumerate(levels[0])])
+        at = LINES / np.pi * np.arccos(1 - 2 * np.arange(LINES) / LINES)
+        before, part = at.astype(int), at % 1
+        for plain, flip in zip(levels, (False, True)):
+            self.recording(spectra, flip_bscans=flip, sinusoidal_scan_correction=True)
+            self.oct("a_raw.raw")
+            plain = 10 ** (plain / 10)
+            np.testing.assert_allclose(10 ** (self.levels() / 10), plain[..., before] * (1 - part) + plain[..., before + 1] * part, 1e-4)
+        self.recording(spectra, changes=[("depth=4", "depth=1")], flip_bscans=True)
+        self.assertIn("flip_bscans of OCTproZ starts again with each buffer of 1 ", self.oct("a_raw.raw"))
+
+    def test_a_curve_that_octproz_has_saved(self):
+        """It is limited: its last values are equal"""
+        spectra = self.light()
+        settings = {"resampling": True, "resampling_c1": SAMPLES + 9.0}
+        with open(self.path("curve.csv"), "w", encoding="ascii") as file:
+            lines = [f"{i};{value:.6f}\n" for i, value in enumerate(octprozmodel.curve(settings, SAMPLES))]
+            file.write("Sample Number;Sample Value\n" + "".join(lines))
+        words = "background=none", "taper=none"
+        printed, _shown, _level = self.same_as_octproz(spectra, "--k-index", "curve.csv", *words, custom_resampling=True, **settings)
+        self.assertNotIn("resampling curve", printed)
+        self.assertIn("give it with --k-index", self.oct("a_raw.raw"))
+
+    def test_settings_of_octproz_become_properties(self):
+        self.recording(noise(N, LINES, SAMPLES), background_removal=True, background_removal_window_size=9, flip_bscans=True)
+        self.oct("a_raw.raw")
+        told = self.told()
+        for name, value in (("background", "rolling"), ("background-reach", "9"), ("bidirectional", "true")):
             self.assertEqual(told[name], value)
         self.oct("a_raw.raw", "background=none", "bidirectional=false")
-        told = {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
-        self.assertEqual((told.get("background"), told.get("bidirectional", "false")), ("none", "false"))
+        told = self.told()
+        self.assertEqual((told.get("background"), told.get("bidirectional", "false"), told.get("flip", "none")), ("none", "false", "none"))
 
     def test_damaged_recordings_are_told(self):
         octfiles.octproz(self.path("a_raw.raw"), noise(N, LINES, SAMPLES), changes=[("height=12", "height=13")])

@@ -24,7 +24,7 @@ def resampled(x, at):
 
 def window(kind, centre, fill, n):
     """kind: the number of a window in its list"""
-    width, centre = int(np.float32(fill) * n), int(np.float32(centre) * n)
+    width, centre = (int(np.float32(part) * np.float32(n)) for part in (fill, centre))
     i = np.arange(n)
     if kind == 1:
         return np.exp(-10 * ((i - centre) / (n - 1) / fill) ** 2)

@@ -26,7 +26,7 @@ class Instrument:
         """A property that the user has not set"""
         if name not in self.given:
             self.settings.append(f"{name}={value}")
-            self.used.append(f"{name}={value} ({because})")
+            self.used.append(f"{name}={os.path.basename(value)} ({because})")  # files are in the output
 
     def knows_background(self):
         return bool(self.options.background) or "background" in self.given
