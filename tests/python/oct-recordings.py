@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Recordings of Thorlabs, OCTproZ and .unp: read exactly, used with what they tell, and refused with a sentence if they are damaged."""
+import json
 import os
 import shutil
 import subprocess
@@ -382,7 +383,7 @@ class Images(Files):
         apodization = np.broadcast_to((20000 + light).astype("u2"), (N, 3, SAMPLES))
         octfiles.thorlabs(self.path("a.oct"), spectra, apodization, chirp)
         printed = self.oct("a.oct", "window=hann")
-        self.assertIn("a.oct does not tell its wavelengths: depths are in samples", printed)
+        self.assertIn("a.oct does not tell its wavelengths: depths are in samples. --lambda FIRST LAST gives micrometres and keeps the chirp", printed)
         profile = 10 ** (self.levels() / 10).mean((0, 2))
         self.assertEqual(profile.argmax(), depth)
         self.assertLess(abs(10 * np.log10(profile.max()) - 20 * np.log10(500)), 0.5)
@@ -399,6 +400,47 @@ class Images(Files):
         octfiles.thorlabs(self.path("a.oct"), spectra, None, chirp, more={"ApodizationSpectrum": 4 * (20000 + light)})  # in electrons
         self.oct("a.oct", "window=hann")
         np.testing.assert_array_equal(self.levels(), levels)
+
+    @needs_zip
+    def test_micrometres_of_thorlabs(self):
+        """The header has the scale of both axes, and --lambda another one; neither replaces the chirp"""
+        spacing, centre, index, depth, m = 5.0, 1300, 1.38, 60, np.arange(SAMPLES)  # um, nm
+        for chirp in m + 25 * np.sin(np.pi * m / (SAMPLES - 1)), SAMPLES - 1 - m - 25 * np.sin(np.pi * m / (SAMPLES - 1)):
+            half = (SAMPLES - 1) / SAMPLES / (4 * index * spacing)
+            k = 1e3 / centre + half * (2 * chirp / (SAMPLES - 1) - 1)  # 1 / um
+            spectra = fringes(4 * np.pi * index * depth * spacing * k)
+            octfiles.thorlabs(self.path("chirp.oct"), spectra, None, chirp)
+            changes = [("<Instrument>", f"""<Image><SizePixel><SizeZ>{SAMPLES // 2}</SizeZ><SizeX>{LINES // 3}</SizeX></SizePixel><PixelSpacing>
+                        <SizeZ>{spacing / 1e3}</SizeZ><SizeX>0.06</SizeX></PixelSpacing></Image><Instrument>"""),
+                       ("<Model>", f"<CentralWavelength>{centre}.000000</CentralWavelength><Model>"), ("1.000000</Refr", f"{index}</Refr")]
+            octfiles.thorlabs(self.path("a.oct"), spectra, None, chirp, averaging=(3, 1), changes=changes)
+            self.oct("chirp.oct", "window=hann", "average-ascans=3")
+            levels, samples = self.levels(), result_of(self.path("out"))["width"]
+            steps = []
+            for words in ("a.oct",), ("chirp.oct", "average-ascans=3", "lateral-step-um=20", f"refractive-index={index}", "--lambda",
+                                      *(f"{1e3 / end:.9g}" for end in (k[0], k[-1]))):
+                printed = self.oct(*words, "window=hann")
+                self.assertNotIn("does not tell", printed)
+                np.testing.assert_allclose(self.levels(), levels, atol=0.3)
+                told = result_of(self.path("out"))
+                self.assertEqual(told["depth-unit"], "um")
+                steps.append(told["depth-step"])
+                self.assertLess(abs(steps[-1] / spacing / (1 - 1 / 4096) * (1 - 1 / SAMPLES) - 1), 1e-5)
+                self.assertLess(abs(told["brightest-depth"] - depth * spacing), 0.05 * spacing)
+                self.assertLess(told["width"], 1.01 * samples * spacing)
+                with open(self.path("out/level.npy.json"), encoding="utf-8") as file:
+                    lateral = json.load(file)["quantity"]["axes"][0]
+                self.assertEqual((lateral["unit"], lateral["step"]), ("um", 60))
+        self.oct("a.oct", "refractive-index=1", "lateral-step-um=2")
+        self.assertLess(abs(result_of(self.path("out"))["depth-step"] / steps[0] / index - 1), 1e-5)
+        with open(self.path("ends.ini"), "w", encoding="ascii") as file:
+            file.write("[camera]\nlambda-first=1200\nlambda-last=1400\n")
+        self.assertIn("the chirp of a.oct is not used", self.oct("a.oct", "--calibration", "ends.ini"))
+        octfiles.thorlabs(self.path("b.oct"), spectra, None, chirp, changes=[*changes, ("<SizeZ>128<", "<SizeZ>100<"), ("<SizeX>4<", "<SizeX>9<")])
+        printed = self.oct("b.oct")
+        for words in "depths in images with 100 of them, and there are 128 here", "columns in images with 9 of them, and there are 12 here":
+            self.assertIn(words, printed)
+        self.assertEqual(result_of(self.path("out"))["depth-unit"], "pixel")
 
     @needs_zip
     def test_averages_of_thorlabs_and_a_damaged_chirp(self):

@@ -3,11 +3,10 @@
 import copy
 import math
 import os
-import re
 
 from .. import library
 from ..command import UNREADABLE, Failure
-from . import octproz, spectra
+from . import octproz, spectra, thorlabs
 
 SAMPLING = ("calibration", "wavelength", "wavelengths", "chirp", "k_index")  # options that tell the wavenumbers
 
@@ -49,69 +48,6 @@ class Instrument:
         return path
 
 
-# --- Thorlabs
-
-def parts_of(path):
-    """Returns: the numbers of the parts of a file, by name"""
-    found = re.findall(r"(\d+): (.*?) [a-z0-9]+ \[[\d, ]*\]", library.Arrays().parts(path) or "")
-    return {name: int(number) for number, name in found}
-
-
-def values_of(path, part):
-    np = library.numpy()
-    return np.concatenate([values.reshape(-1, shape[-1]).copy() for shape, _start, values in library.Arrays(part).pages(path)])
-
-
-def take_chirp(told, part):
-    np = library.numpy()
-    chirp, n_samples = values_of(told.path, part).ravel(), told.shape[-1]
-    steps = np.diff(chirp)
-    if chirp.size != n_samples or not np.isfinite(chirp).all() or not ((steps > 0).all() or (steps < 0).all()):
-        told.doubts.append(f"The chirp in {told.path} has {chirp.size} values for {n_samples} samples, or does not rise all the way: it is not used.")
-        return
-    told.options.chirp = told.made.path("chirp.txt")
-    np.savetxt(told.options.chirp, chirp, fmt="%.9g")
-    told.used.append("chirp")
-
-
-def take_background(told, parts):
-    np = library.numpy()
-    if "apodization" in parts:
-        light = values_of(told.path, parts["apodization"]).mean(0, dtype=float)
-    elif "ApodizationSpectrum" in parts:  # in electrons
-        light = values_of(told.path, parts["ApodizationSpectrum"]).mean(0, dtype=float)
-        light /= told.number("Instrument/BinaryToElectronCountScaling", "1") or 1
-    else:
-        return
-    if light.size != told.shape[-1] or not np.isfinite(light).all():
-        told.doubts.append(f"The light of the reference arm in {told.path} has {light.size} values for {told.shape[-1]} samples, or values that are"
-                           " no numbers: it is not used.")
-        return
-    told.options.background = told.save("background.npy", light[None])
-    told.used.append("background")
-
-
-def thorlabs(told):
-    parts = parts_of(told.path)
-    if "Chirp" in parts and not told.knows_sampling:
-        take_chirp(told, parts["Chirp"])
-        told.doubts.append(f"{told.path} does not tell its wavelengths: depths are in samples. --lambda gives them in micrometres, if the samples are"
-                           " linear in wavelength.")
-    if not told.knows_background():
-        take_background(told, parts)
-    lines, bscans = told.shape[-2], told.shape[0] if len(told.shape) > 2 else 1
-    for name, key, n in (("average-ascans", "IntensityAveraging/AScans", lines), ("average-bscans", "SpeckleAveraging/SlowAxis", bscans)):
-        value = told.cards.get("Acquisition/" + key, "1")
-        if value.isdecimal() and 1 < int(value) <= n and n % int(value) == 0 and not told.options.lines:
-            told.set(name, value, key)
-    binned = told.cards.get("Acquisition/IntensityAveraging/Spectra", "1")
-    if binned != "1":
-        told.doubts.append(f"{told.path} has {binned} spectra for each A-scan of Thorlabs' program; each is an A-scan here. average-ascans={binned}"
-                           " averages them.")
-
-
-# --- .unp
-
 def unp(told):
     c2, c3 = (told.cards.get("Dispersion_Parameters/" + name, "0") for name in ("C2", "C3"))
     if (c2, c3) != ("0", "0") and not told.options.dispersion and not told.options.calibration:
@@ -121,7 +57,7 @@ def unp(told):
         told.doubts.append(f"{told.path} does not tell its wavelengths: give --lambda FIRST LAST, or another option of the calibration.")
 
 
-EXTENSIONS = {".oct": thorlabs, ".raw": octproz.take, ".unp": unp}
+EXTENSIONS = {".oct": thorlabs.take, ".raw": octproz.take, ".unp": unp}
 
 
 def cards_of(path, options):
