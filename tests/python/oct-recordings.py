@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Recordings of Thorlabs, OCTproZ and .unp: read exactly, used with what they tell, and refused with a sentence if they are damaged."""
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import zipfile
 import numpy as np
 
 import octfiles
+import octprozmodel
 from support import DATA, TIMEOUT, Gst, command, launch, main, result_of
 
 TOOL = os.environ["ARRAY_TOOL"]
@@ -223,18 +225,24 @@ class BadFiles(Files):
 
 @needs_fft
 class Images(Files):
-    def test_octproz_means_what_it_says(self):
-        """Fringes that its resampling and its dispersion make one tone, of 500 counts at depth 40, after its documentation"""
-        c, d, depth = (3.0, 200.0, 30.0, 20.0), (0.5, 4.0, 60.0, 12.0), 40
+    def recording(self, spectra, changes=(), **settings):
+        """a_raw.raw with these settings of the processing"""
+        shown = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in settings.items()]
+        octfiles.octproz(self.path("a_raw.raw"), spectra, bits=16, processing=shown, changes=changes)
+
+    def warped(self, c, d, depth=40):
+        """Spectra of one tone, of 500 counts, after the resampling c and the dispersion d of OCTproZ"""
         m = np.arange(SAMPLES)
-        x = m / (SAMPLES - 1)
-        polynomial = np.polynomial.polynomial.polyval
-        phase = 2 * np.pi * depth * m / SAMPLES - polynomial(x, d)  # of the resampled fringe, which exp(-i theta) and an inverse FFT follow
-        curve = polynomial(x, c)
-        at_samples = np.interp(m, curve, phase)
-        processing = ["resampling=true", "dispersion_compensation=true", *(f"resampling_c{i}={value}" for i, value in enumerate(c)),
-                      *(f"dispersion_compensation_d{i}={value}" for i, value in enumerate(d))]
-        octfiles.octproz(self.path("a_raw.raw"), fringes(at_samples), bits=16, processing=processing)
+        # exp(+i theta) and an inverse FFT follow
+        phase = 2 * np.pi * depth * m / SAMPLES + np.polynomial.polynomial.polyval(m / (SAMPLES - 1), d)
+        return fringes(np.interp(m, np.polynomial.polynomial.polyval(m / (SAMPLES - 1), c), phase))
+
+    def test_octproz_means_what_it_computes(self):
+        c, d, depth = (3.0, 200.0, 30.0, 20.0), (0.5, 4.0, 60.0, 12.0), 40
+        settings = {**{f"resampling_c{i}": value for i, value in enumerate(c)},
+                    **{f"dispersion_compensation_d{i}": value for i, value in enumerate(d)}}
+        spectra = self.warped(c, d, depth)
+        self.recording(spectra, resampling=True, dispersion_compensation=True, **settings)
         self.oct("a_raw.raw", "window=hann")
         profile = 10 ** (self.levels() / 10).mean((0, 2))
         self.assertEqual(profile.argmax(), depth)
@@ -245,24 +253,111 @@ class Images(Files):
         shutil.copytree(self.path("out"), self.path("calibration"))
         self.oct("a_raw.raw", "window=hann", "--samples", str(SAMPLES), "--lines", str(LINES), "--calibration", "calibration/calibration.ini")
         np.testing.assert_array_equal(self.levels(), levels)  # options go first, and calibration.ini is of use
-        for changed in "dispersion_compensation=true", "resampling=true":
-            octfiles.octproz(self.path("a_raw.raw"), fringes(at_samples), bits=16, processing=processing,
-                             changes=[(changed, changed.replace("true", "false"))])
+        for on in {"resampling": True}, {"dispersion_compensation": True}:
+            self.recording(spectra, **{"resampling": False, **on}, **settings)
             self.oct("a_raw.raw", "window=hann")
             worse = 10 ** (self.levels() / 10).mean((0, 2))
-            self.assertGreater(10 * np.log10(profile.max() / worse.max()), 3, changed)
+            self.assertGreater(10 * np.log10(profile.max() / worse.max()), 3, on)
+
+    def light(self):
+        """Spectra with something at all depths, and little light at the ends"""
+        return (noise(N, LINES, SAMPLES) * np.hanning(SAMPLES)).astype("u2")
+
+    def same_as_octproz(self, spectra, *words, median=1e-3, **settings):
+        """Compares the stronger half of the levels with OCTproZ's. Returns: of its picture, and the level of its Z"""
+        self.recording(spectra, **settings)
+        printed = self.oct("a_raw.raw", "interpolation=cubic", f"upsample={SAMPLES}", *words)
+        shown, z = octprozmodel.image(spectra, settings)
+        n = octprozmodel.window(settings["window_type"], settings["window_center_position"], settings["window_fill_factor"], SAMPLES).sum() \
+            if settings.get("windowing") else SAMPLES
+        level = 20 * np.log10(2 / n * np.abs(z) + 1e-12).transpose(0, 2, 1) + (20 * np.log10(16) if settings.get("bitshift") else 0)
+        strong = level > np.median(level)
+        self.assertLess(np.median(np.abs(self.levels() - level)[strong]), median, settings)
+        return printed, shown, level
+
+    def test_curves_of_octproz_beyond_an_end(self):
+        spectra = self.light()
+        for c in (0, SAMPLES, 0, 0), (-2, SAMPLES - 1, 0, 0), (3, SAMPLES + 30, 0, 0), (260, -263, 0, 0):
+            self.same_as_octproz(spectra, "background=none", "taper=none", resampling=True, **{f"resampling_c{i}": value for i, value in enumerate(c)})
+
+    def told(self):
+        return {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
+
+    def test_steps_of_octproz(self):
+        """Each window with its place, the fixed pattern of each B-scan, and B-scans 0, 2, ... the other way round"""
+        window = {"windowing": True, "window_center_position": 0.45, "window_fill_factor": 0.7}
+        spectra = self.light()
+        for kind in range(6):
+            self.same_as_octproz(spectra, "background=none", window_type=kind, **window)
+        self.same_as_octproz(spectra, "background=none", window_type=0, flip_bscans=True, bitshift=True, **window, median=0.01)
+        spectra = (self.light()[:1, :1] // 2 + RNG.integers(0, 900, (N, 27, SAMPLES))).astype("u2")  # 3 lines for each of its segments
+        self.same_as_octproz(spectra, fixed_pattern_removal=True, window_type=0, **window)
+        self.assertEqual(self.told()["fixed-pattern"], "once")
+        self.recording(spectra, fixed_pattern_removal=True, fixed_pattern_removal_continuously=True)
+        self.oct("a_raw.raw")
+        self.assertEqual([self.told().get(name) for name in ("fixed-pattern", "pattern-segments", "background")], ["minvar", "9", "none"])
+        self.recording(spectra, windowing=True, window_type=0, window_fill_factor=0)
+        self.assertIn("has a window that lets nothing pass", self.oct("a_raw.raw"))
+
+    def test_black_and_white_of_octproz(self):
+        settings = {"log": True, "min": 40, "max": 90, "coeff": 1.25, "addend": 0.1, "bitshift": True, "windowing": True, "window_type": 0,
+                    "window_center_position": 0.5, "window_fill_factor": 0.9}
+        _printed, shown, _level = self.same_as_octproz(self.light(), "background=none", median=0.01, **settings)
+        picture = np.load(self.path("out/level.npy"))
+        told = result_of(self.path("out"))
+        grey = (picture - told["black"]) / (told["white"] - told["black"])
+        inside = (shown > 0.2) & (shown < 1)
+        self.assertGreater(inside.sum(), 1000)
+        self.assertLess(np.abs(grey.transpose(0, 2, 1) - shown)[inside].max(), 0.01)
+        self.oct("a_raw.raw", "range=auto")
+        self.assertNotEqual(result_of(self.path("out"))["black"], told["black"])
+
+    def test_what_octproz_showed_and_is_left_out(self):
+        self.recording(noise(N, LINES, SAMPLES), log=False, min=0, max=1, post_processing_background_removal=True,
+                       fixed_pattern_removal=True, fixed_pattern_removal_bscans=3)
+        printed = self.oct("a_raw.raw")
+        for words in "a linear scale", "the background of its post-processing", "a fixed pattern of several B-scans":
+            self.assertIn(words, printed)
+
+    def test_scans_of_octproz(self):
+        spectra = noise(N, LINES, SAMPLES)
+        levels = []
+        for flip in False, True:
+            self.recording(spectra, flip_bscans=flip)
+            self.oct("a_raw.raw")
+            levels.append(self.levels())
+        np.testing.assert_array_equal(levels[1], [image[:, ::-1] if i % 2 == 0 else image for i, image in enumerate(levels[0])])
+        at = LINES / np.pi * np.arccos(1 - 2 * np.arange(LINES) / LINES)
+        before, part = at.astype(int), at % 1
+        for plain, flip in zip(levels, (False, True)):
+            self.recording(spectra, flip_bscans=flip, sinusoidal_scan_correction=True)
+            self.oct("a_raw.raw")
+            plain = 10 ** (plain / 10)
+            np.testing.assert_allclose(10 ** (self.levels() / 10), plain[..., before] * (1 - part) + plain[..., before + 1] * part, 1e-4)
+        self.recording(spectra, changes=[("depth=4", "depth=1")], flip_bscans=True)
+        self.assertIn("flip_bscans of OCTproZ starts again with each buffer of 1 ", self.oct("a_raw.raw"))
+
+    def test_a_curve_that_octproz_has_saved(self):
+        """It is limited: its last values are equal"""
+        spectra = self.light()
+        settings = {"resampling": True, "resampling_c1": SAMPLES + 9.0}
+        with open(self.path("curve.csv"), "w", encoding="ascii") as file:
+            lines = [f"{i};{value:.6f}\n" for i, value in enumerate(octprozmodel.curve(settings, SAMPLES))]
+            file.write("Sample Number;Sample Value\n" + "".join(lines))
+        words = "background=none", "taper=none"
+        printed, _shown, _level = self.same_as_octproz(spectra, "--k-index", "curve.csv", *words, custom_resampling=True, **settings)
+        self.assertNotIn("resampling curve", printed)
+        self.assertIn("give it with --k-index", self.oct("a_raw.raw"))
 
     def test_settings_of_octproz_become_properties(self):
-        processing = ["background_removal=true", "background_removal_window_size=9", "sinusoidal_scan_correction=true"]
-        octfiles.octproz(self.path("a_raw.raw"), noise(N, LINES, SAMPLES), bits=16, processing=processing,
-                         changes=[("flip_bscans=false", "flip_bscans=true")])
+        self.recording(noise(N, LINES, SAMPLES), background_removal=True, background_removal_window_size=9, flip_bscans=True)
         self.oct("a_raw.raw")
-        told = {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
-        for name, value in (("background", "rolling"), ("background-reach", "9"), ("bidirectional", "true"), ("scan-correction", "sine")):
+        told = self.told()
+        for name, value in (("background", "rolling"), ("background-reach", "9"), ("bidirectional", "true")):
             self.assertEqual(told[name], value)
         self.oct("a_raw.raw", "background=none", "bidirectional=false")
-        told = {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
-        self.assertEqual((told.get("background"), told.get("bidirectional", "false")), ("none", "false"))
+        told = self.told()
+        self.assertEqual((told.get("background"), told.get("bidirectional", "false"), told.get("flip", "none")), ("none", "false", "none"))
 
     def test_damaged_recordings_are_told(self):
         octfiles.octproz(self.path("a_raw.raw"), noise(N, LINES, SAMPLES), changes=[("height=12", "height=13")])
@@ -288,7 +383,7 @@ class Images(Files):
         apodization = np.broadcast_to((20000 + light).astype("u2"), (N, 3, SAMPLES))
         octfiles.thorlabs(self.path("a.oct"), spectra, apodization, chirp)
         printed = self.oct("a.oct", "window=hann")
-        self.assertIn("a.oct does not tell its wavelengths: depths are in samples", printed)
+        self.assertIn("a.oct does not tell its wavelengths: depths are in samples. --lambda FIRST LAST gives micrometres and keeps the chirp", printed)
         profile = 10 ** (self.levels() / 10).mean((0, 2))
         self.assertEqual(profile.argmax(), depth)
         self.assertLess(abs(10 * np.log10(profile.max()) - 20 * np.log10(500)), 0.5)
@@ -305,6 +400,47 @@ class Images(Files):
         octfiles.thorlabs(self.path("a.oct"), spectra, None, chirp, more={"ApodizationSpectrum": 4 * (20000 + light)})  # in electrons
         self.oct("a.oct", "window=hann")
         np.testing.assert_array_equal(self.levels(), levels)
+
+    @needs_zip
+    def test_micrometres_of_thorlabs(self):
+        """The header has the scale of both axes, and --lambda another one; neither replaces the chirp"""
+        spacing, centre, index, depth, m = 5.0, 1300, 1.38, 60, np.arange(SAMPLES)  # um, nm
+        for chirp in m + 25 * np.sin(np.pi * m / (SAMPLES - 1)), SAMPLES - 1 - m - 25 * np.sin(np.pi * m / (SAMPLES - 1)):
+            half = (SAMPLES - 1) / SAMPLES / (4 * index * spacing)
+            k = 1e3 / centre + half * (2 * chirp / (SAMPLES - 1) - 1)  # 1 / um
+            spectra = fringes(4 * np.pi * index * depth * spacing * k)
+            octfiles.thorlabs(self.path("chirp.oct"), spectra, None, chirp)
+            changes = [("<Instrument>", f"""<Image><SizePixel><SizeZ>{SAMPLES // 2}</SizeZ><SizeX>{LINES // 3}</SizeX></SizePixel><PixelSpacing>
+                        <SizeZ>{spacing / 1e3}</SizeZ><SizeX>0.06</SizeX></PixelSpacing></Image><Instrument>"""),
+                       ("<Model>", f"<CentralWavelength>{centre}.000000</CentralWavelength><Model>"), ("1.000000</Refr", f"{index}</Refr")]
+            octfiles.thorlabs(self.path("a.oct"), spectra, None, chirp, averaging=(3, 1), changes=changes)
+            self.oct("chirp.oct", "window=hann", "average-ascans=3")
+            levels, samples = self.levels(), result_of(self.path("out"))["width"]
+            steps = []
+            for words in ("a.oct",), ("chirp.oct", "average-ascans=3", "lateral-step-um=20", f"refractive-index={index}", "--lambda",
+                                      *(f"{1e3 / end:.9g}" for end in (k[0], k[-1]))):
+                printed = self.oct(*words, "window=hann")
+                self.assertNotIn("does not tell", printed)
+                np.testing.assert_allclose(self.levels(), levels, atol=0.3)
+                told = result_of(self.path("out"))
+                self.assertEqual(told["depth-unit"], "um")
+                steps.append(told["depth-step"])
+                self.assertLess(abs(steps[-1] / spacing / (1 - 1 / 4096) * (1 - 1 / SAMPLES) - 1), 1e-5)
+                self.assertLess(abs(told["brightest-depth"] - depth * spacing), 0.05 * spacing)
+                self.assertLess(told["width"], 1.01 * samples * spacing)
+                with open(self.path("out/level.npy.json"), encoding="utf-8") as file:
+                    lateral = json.load(file)["quantity"]["axes"][0]
+                self.assertEqual((lateral["unit"], lateral["step"]), ("um", 60))
+        self.oct("a.oct", "refractive-index=1", "lateral-step-um=2")
+        self.assertLess(abs(result_of(self.path("out"))["depth-step"] / steps[0] / index - 1), 1e-5)
+        with open(self.path("ends.ini"), "w", encoding="ascii") as file:
+            file.write("[camera]\nlambda-first=1200\nlambda-last=1400\n")
+        self.assertIn("the chirp of a.oct is not used", self.oct("a.oct", "--calibration", "ends.ini"))
+        octfiles.thorlabs(self.path("b.oct"), spectra, None, chirp, changes=[*changes, ("<SizeZ>128<", "<SizeZ>100<"), ("<SizeX>4<", "<SizeX>9<")])
+        printed = self.oct("b.oct")
+        for words in "depths in images with 100 of them, and there are 128 here", "columns in images with 9 of them, and there are 12 here":
+            self.assertIn(words, printed)
+        self.assertEqual(result_of(self.path("out"))["depth-unit"], "pixel")
 
     @needs_zip
     def test_averages_of_thorlabs_and_a_damaged_chirp(self):
