@@ -304,6 +304,7 @@ void
 stage_free (Stage *s)
 {
   gst_harness_teardown (s->h);
+  gst_bus_set_flushing (s->bus, TRUE); /* its messages hold the element */
   gst_object_unref (s->bus);
 }
 

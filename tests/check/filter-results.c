@@ -237,6 +237,16 @@ CHECK_TEST (test_results_come_again_after_a_restart)
   }
 }
 
+/* The harness pulls what the pad "results" pushes. */
+static void
+pull_results (Stage *s)
+{
+  g_autoptr (GstPad) results =
+      gst_element_request_pad_simple (s->element, "results");
+
+  gst_harness_add_element_src_pad (s->h, results);
+}
+
 CHECK_TEST (test_the_peer_of_results_chooses_tensors)
 {
   g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
@@ -244,8 +254,7 @@ CHECK_TEST (test_the_peer_of_results_chooses_tensors)
   GstBuffer *tensor;
 
   gst_harness_set_sink_caps_str (s.h, "other/tensors");
-  gst_harness_add_element_src_pad (
-      s.h, gst_element_request_pad_simple (s.element, "results"));
+  pull_results (&s);
   for (guint i = 0; i < 3; i++) {
     GstBuffer *noise = check_noise (&s.info, i);
     gfloat numbers[2];
@@ -273,8 +282,7 @@ CHECK_TEST (test_tensors_have_the_frame_rate_of_their_frames)
   g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
 
   gst_harness_set_sink_caps_str (s.h, "other/tensors");
-  gst_harness_add_element_src_pad (
-      s.h, gst_element_request_pad_simple (s.element, "results"));
+  pull_results (&s);
   for (guint i = 0; i < G_N_ELEMENTS (rates); i++) {
     g_autofree gchar *text = g_strdup_printf (
         "video/x-raw,format=GRAY8,width=641,height=3,framerate=%s", rates[i]);
@@ -300,8 +308,7 @@ CHECK_LOOP_TEST (
   g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
 
   gst_harness_set_sink_caps_str (s.h, peers[__i__]);
-  gst_harness_add_element_src_pad (
-      s.h, gst_element_request_pad_simple (s.element, "results"));
+  pull_results (&s);
   for (guint i = 0; i < 3; i++) {
     GstBuffer *in = check_noise (&s.info, i), *out;
     GstReferenceTimestampMeta *camera;
@@ -350,12 +357,12 @@ CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
   g_autoptr (GstPad) results =
       gst_element_request_pad_simple (s.element, "results");
   g_autoptr (GstPad) sink = gst_element_get_static_pad (filter, "sink");
+  g_autoptr (GstPad) src = gst_element_get_static_pad (filter, "src");
 
   gst_util_set_object_arg (
       G_OBJECT (filter), "caps", "other/tensors,dimensions=(string)5:5");
   gst_element_set_state (filter, GST_STATE_PLAYING);
-  gst_harness_add_element_src_pad (
-      s.h, gst_element_get_static_pad (filter, "src"));
+  gst_harness_add_element_src_pad (s.h, src);
   fail_unless (gst_pad_link (results, sink) == GST_PAD_LINK_OK);
   for (guint i = 0; i < 3; i++)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_ERROR);

@@ -52,7 +52,7 @@ flush_side (GstElement *element, const gchar *name)
 void
 insar_check_flush_of_one_side (GstElement *element, guint width, guint height)
 {
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   Push waiting = {.width = width, .n = height - 7};
   Push late = {.width = width, .first = height - 7, .n = 7};
   GThread *thread;

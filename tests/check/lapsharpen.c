@@ -1223,7 +1223,7 @@ CHECK_TEST (test_a_border_value_that_does_not_count_is_said_once)
   for (guint i = 0; i < G_N_ELEMENTS (borders); i++) {
     g_autoptr (GstElement) element =
         gst_element_factory_make ("lapsharpen", NULL);
-    g_autoptr (GstBus) bus = gst_bus_new ();
+    g_autoptr (CheckBus) bus = gst_bus_new ();
     g_autoptr (CheckHarness) h = NULL;
 
     g_object_set (element, "backend", 1, "border-value", 7, NULL);

@@ -184,8 +184,8 @@ fill (Scans *s, uint32_t n_repeats, uint64_t seed)
   s->data[3] = -1e20f;
 }
 
-TEST_BACKENDS (
-    test_each_method_is_the_definition, "each method is the definition")
+TEST_BACKENDS (test_each_method_is_the_definition,
+    "each method is the definition", .cpu_only = true)
 {
   static const uint32_t sizes[][4] = {/* A, D, N, window */
       {7, 13, 2, 1}, {1, 31, 4, 3}, {12, 1, 3, 2}, {9, 17, 8, 5},

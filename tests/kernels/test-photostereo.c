@@ -404,7 +404,7 @@ spoil (const ImkPhotostereoConfig *c, uint32_t i, uint32_t n_outliers,
 }
 
 TEST (test_highlights_and_shadows_are_rejected,
-    "highlights and shadows are rejected")
+    "highlights and shadows are rejected", .cpu_only = true)
 {
   enum { N = 60, W = 33, H = 3 };
   static const struct {
@@ -1791,7 +1791,7 @@ TEST (test_near_lamps_know_the_height, "near lamps know the height")
 }
 
 TEST (test_a_pinhole_camera_sees_high_points_nearer_to_its_axis,
-    "a pinhole camera sees high points nearer to its axis")
+    "a pinhole camera sees high points nearer to its axis", .cpu_only = true)
 {
   for (uint32_t p = IMK_PHOTOSTEREO_PLANE_AT_MEAN;
        p <= IMK_PHOTOSTEREO_PLANE_AT_LOWEST; p++) {

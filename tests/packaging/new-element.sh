@@ -37,6 +37,8 @@ commands() {
 follow() {
   local script="set -ex" section
 
+  # as tests/run builds, so that ccache has nearly all objects
+  script+=$'\nmeson () { if [[ $1 == setup ]]; then command meson "$@" --werror; else command meson "$@"; fi; }'
   for section; do
     script+=$'\n'$(commands "$section")
   done
