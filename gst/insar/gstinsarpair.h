@@ -7,8 +7,6 @@
 #include "gstimagingelement.h"
 #include "gstinsarslc.h"
 
-G_BEGIN_DECLS
-
 enum { GST_INSAR_REFERENCE, GST_INSAR_SECONDARY, GST_INSAR_N_SIDES };
 
 /* What an element does for its pair; called under the lock unless noted. */
@@ -104,5 +102,3 @@ void gst_insar_pair_report (
 /* After streaming has stopped: stops the engine and resets the outputs, and the
  * pair to no images. A flush may come even now. */
 void gst_insar_pair_stop (GstInsarPair *self);
-
-G_END_DECLS

@@ -8,8 +8,6 @@
 #include "gstinsarformpicture.h"
 #include "insar/gstinsarpair.h"
 
-G_BEGIN_DECLS
-
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_form_debug);
 
 typedef enum {
@@ -111,5 +109,3 @@ void gst_insar_form_rasters_write (GstInsarForm *self, const gfloat *row);
 void gst_insar_form_rasters_finish (GstInsarForm *self);
 
 void gst_insar_form_rasters_clear (GstInsarForm *self);
-
-G_END_DECLS

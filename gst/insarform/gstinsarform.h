@@ -3,12 +3,8 @@
 
 #include "gstimagingelement.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_INSAR_FORM (gst_insar_form_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstInsarForm, gst_insar_form, GST, INSAR_FORM, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (insarform);
-
-G_END_DECLS

@@ -3,11 +3,7 @@
 
 #include <gst/gst.h>
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_INSAR_FIT (gst_insar_fit_get_type ())
 G_DECLARE_FINAL_TYPE (GstInsarFit, gst_insar_fit, GST, INSAR_FIT, GstElement)
 
 GST_ELEMENT_REGISTER_DECLARE (insarfit);
-
-G_END_DECLS

@@ -11,8 +11,6 @@
 #include "gstinsarxcorrend.h"
 #include "gstinsarxcorrsettings.h"
 
-G_BEGIN_DECLS
-
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_xcorr_debug);
 
 #define N_FIELDS IMK_INSARXCORR_N_FIELDS
@@ -69,5 +67,3 @@ void gst_insar_xcorr_stop_work (GstInsarXcorr *self);
  * or tensor. @header_sent: of CSV, which has one */
 GstFlowReturn gst_insar_output_push_row (GstImagingSrcPad *output,
     const GstImagingResult *result, gboolean *header_sent);
-
-G_END_DECLS

@@ -5,8 +5,6 @@
 #include "gstimagingsettings.h"
 #include "imk/insarxcorr.h"
 
-G_BEGIN_DECLS
-
 /* Of the config, the images come with the caps. */
 typedef struct {
   ImkInsarxcorrConfig config;
@@ -40,5 +38,3 @@ void gst_insar_free_gross_offsets (gpointer offsets);
  * Returns: IMK_ERROR_CONFIG for those that are not of its size */
 ImkStatus gst_insar_settings_use_files (
     const GstInsarSettings *self, ImkInsarxcorrConfig *config, ImkError *error);
-
-G_END_DECLS

@@ -8,8 +8,6 @@
 #include "gstnormalintegratealbedo.h"
 #include "gstnormalintegrateconfig.h"
 
-G_BEGIN_DECLS
-
 #define GST_NORMAL_INTEGRATE_MESH_CAPS \
   "model/x-ply; model/obj; model/gltf-binary"
 
@@ -66,5 +64,3 @@ void gst_normal_integrate_register_meta (void);
  * as a file. */
 ImkStatus gst_normal_integrate_make_mesh (
     GstNormalIntegrateWork *w, GstBuffer *normals, ImkError *error);
-
-G_END_DECLS

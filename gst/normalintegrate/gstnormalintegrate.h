@@ -3,12 +3,8 @@
 
 #include "gstimagingelement.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_NORMAL_INTEGRATE (gst_normal_integrate_get_type ())
 G_DECLARE_FINAL_TYPE (GstNormalIntegrate, gst_normal_integrate, GST,
     NORMAL_INTEGRATE, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (normalintegrate);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 #include "gstoctangio.h"
 #include "gstoctangioimage.h"
 
-G_BEGIN_DECLS
-
 struct _GstOctAngio {
   GstImagingElement base;
   GstPad *sinkpad, *srcpad;
@@ -51,5 +49,3 @@ GstFlowReturn gst_oct_angio_compute (GstOctAngio *self);
 
 /* Frees flow and pool. */
 void gst_oct_angio_drop_flow (GstOctAngio *self);
-
-G_END_DECLS

@@ -3,12 +3,8 @@
 
 #include "gstimagingelement.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_OCT_ANGIO (gst_oct_angio_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstOctAngio, gst_oct_angio, GST, OCT_ANGIO, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (octangio);
-
-G_END_DECLS

@@ -10,8 +10,6 @@
 #include "gstoctbscanpad.h"
 #include "gstoctbscansettings.h"
 
-G_BEGIN_DECLS
-
 GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 #define GST_CAT_DEFAULT gst_oct_bscan_debug
 
@@ -153,5 +151,3 @@ struct _GstOctBscan {
   gint wants_dispersion;
   gint warned_of_bad, warned_of_mirror;
 };
-
-G_END_DECLS

@@ -3,12 +3,8 @@
 
 #include "gstimagingelement.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_OCT_BSCAN (gst_oct_bscan_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstOctBscan, gst_oct_bscan, GST, OCT_BSCAN, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (octbscan);
-
-G_END_DECLS

@@ -7,8 +7,6 @@
 #include "gstimagingsettings.h"
 #include "gstoctinterlace.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_OCT_INTERLACE_PAD (gst_oct_interlace_pad_get_type ())
 G_DECLARE_FINAL_TYPE (GstOctInterlacePad, gst_oct_interlace_pad, GST,
     OCT_INTERLACE_PAD, GstAggregatorPad)
@@ -127,5 +125,3 @@ gboolean gst_oct_interlace_handle_missing (
  * GST_FLOW_OK with @bscan set, or the reason why not */
 GstFlowReturn gst_oct_interlace_make_bscan (GstOctInterlace *self,
     GPtrArray *cameras, GstClockTime time, GstBuffer **bscan);
-
-G_END_DECLS

@@ -3,12 +3,8 @@
 
 #include <gst/base/gstaggregator.h>
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_OCT_INTERLACE (gst_oct_interlace_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstOctInterlace, gst_oct_interlace, GST, OCT_INTERLACE, GstAggregator)
 
 GST_ELEMENT_REGISTER_DECLARE (octinterlace);
-
-G_END_DECLS

@@ -3,12 +3,8 @@
 
 #include "gstimagingelement.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_PHOTO_STEREO (gst_photo_stereo_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstPhotoStereo, gst_photo_stereo, GST, PHOTO_STEREO, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (photostereo);
-
-G_END_DECLS

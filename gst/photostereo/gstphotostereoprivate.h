@@ -7,8 +7,6 @@
 #include "gstphotostereo.h"
 #include "gstphotostereosettings.h"
 
-G_BEGIN_DECLS
-
 /* In the order of the pads. */
 enum { NORMAL, ALBEDO, AMBIENT, QUALITY, CONFIDENCE, MASK, N_OUTPUTS };
 
@@ -170,5 +168,3 @@ GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
 /* Likewise, for a set that may be incomplete. */
 GstFlowReturn gst_photo_stereo_cut_set (GstPhotoStereo *self);
 void gst_photo_stereo_forget_set (GstPhotoStereo *self);
-
-G_END_DECLS

@@ -3,12 +3,8 @@
 
 #include <gst/base/gstbasesink.h>
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_PICTURE_SINK (gst_picture_sink_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstPictureSink, gst_picture_sink, GST, PICTURE_SINK, GstBaseSink)
 
 GST_ELEMENT_REGISTER_DECLARE (picturesink);
-
-G_END_DECLS

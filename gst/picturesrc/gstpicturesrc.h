@@ -3,13 +3,9 @@
 
 #include "gstimagingfilesrc.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_PICTURE_SRC (gst_picture_src_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstPictureSrc, gst_picture_src, GST, PICTURE_SRC, GstImagingFileSrc)
 
 GST_ELEMENT_REGISTER_DECLARE (picturesrc);
 GST_ELEMENT_REGISTER_DECLARE (npysrc);
-
-G_END_DECLS

@@ -8,8 +8,6 @@
 
 #include "imk/relight.h"
 
-G_BEGIN_DECLS
-
 GST_DEBUG_CATEGORY_EXTERN (relight_debug);
 #define GST_CAT_DEFAULT relight_debug
 
@@ -56,5 +54,3 @@ extern const GstImagingSettingsTable gst_relight_table;
 /* Of the table. */
 ImkStatus gst_relight_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
-G_END_DECLS

@@ -3,11 +3,7 @@
 
 #include <gst/base/gstaggregator.h>
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_RELIGHT (gst_relight_get_type ())
 G_DECLARE_FINAL_TYPE (GstRelight, gst_relight, GST, RELIGHT, GstAggregator)
 
 GST_ELEMENT_REGISTER_DECLARE (relight);
-
-G_END_DECLS

@@ -3,12 +3,8 @@
 
 #include "gstimagingfilter.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_SH_CENTROID (gst_sh_centroid_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstShCentroid, gst_sh_centroid, GST, SH_CENTROID, GstImagingFilter)
 
 GST_ELEMENT_REGISTER_DECLARE (shcentroid);
-
-G_END_DECLS

@@ -9,8 +9,6 @@
 #include "gstshcentroidtally.h"
 #include "gstshcentroidwatch.h"
 
-G_BEGIN_DECLS
-
 GST_DEBUG_CATEGORY_EXTERN (gst_sh_centroid_debug);
 #define GST_CAT_DEFAULT gst_sh_centroid_debug
 
@@ -64,5 +62,3 @@ ImkStatus gst_sh_centroid_capture_frame (
 
 /* At the end of the stream. */
 void gst_sh_centroid_drop_capture (GstShCentroid *self);
-
-G_END_DECLS

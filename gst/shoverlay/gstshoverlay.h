@@ -3,12 +3,8 @@
 
 #include <gst/video/gstvideofilter.h>
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_SH_OVERLAY (gst_sh_overlay_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstShOverlay, gst_sh_overlay, GST, SH_OVERLAY, GstVideoFilter)
 
 GST_ELEMENT_REGISTER_DECLARE (shoverlay);
-
-G_END_DECLS

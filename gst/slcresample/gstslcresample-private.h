@@ -6,8 +6,6 @@
 #include "gstslcresamplesettings.h"
 #include "insar/gstinsarslc.h"
 
-G_BEGIN_DECLS
-
 struct _GstSlcResample {
   GstImagingElement base;
   GstPad *sinkpad, *srcpad;
@@ -43,5 +41,3 @@ void gst_slc_resample_send_segment (GstSlcResample *self);
 
 /* Pushes all full buffers, and an incomplete one when the band is full. */
 GstFlowReturn gst_slc_resample_push_ready (GstSlcResample *self);
-
-G_END_DECLS

@@ -3,11 +3,7 @@
 
 #include "gstimagingfilesrc.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_SLC_SRC (gst_slc_src_get_type ())
 G_DECLARE_FINAL_TYPE (GstSlcSrc, gst_slc_src, GST, SLC_SRC, GstImagingFileSrc)
 
 GST_ELEMENT_REGISTER_DECLARE (slcsrc);
-
-G_END_DECLS

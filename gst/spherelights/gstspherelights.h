@@ -3,12 +3,8 @@
 
 #include <gst/base/gstbasetransform.h>
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_SPHERE_LIGHTS (gst_sphere_lights_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstSphereLights, gst_sphere_lights, GST, SPHERE_LIGHTS, GstBaseTransform)
 
 GST_ELEMENT_REGISTER_DECLARE (spherelights);
-
-G_END_DECLS

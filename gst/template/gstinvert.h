@@ -3,11 +3,7 @@
 
 #include "gstimagingfilter.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_INVERT (gst_invert_get_type ())
 G_DECLARE_FINAL_TYPE (GstInvert, gst_invert, GST, INVERT, GstImagingFilter)
 
 GST_ELEMENT_REGISTER_DECLARE (invert);
-
-G_END_DECLS

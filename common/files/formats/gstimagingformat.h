@@ -6,8 +6,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 /* Changes with the structures below: a module of another release is refused. */
 #define GST_IMAGING_FORMAT_ABI 6
 #define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
@@ -199,5 +197,3 @@ const gchar *gst_imaging_format_find_card (gchar **cards, const gchar *key);
  * @orientation: of EXIF, 1 to 8; from 5 on @to is @height wide */
 void gst_imaging_format_orient (const guint8 *from, guint width, guint height,
     gsize size, guint orientation, guint8 *to);
-
-G_END_DECLS
