@@ -4,9 +4,15 @@
  * happens while lines come. */
 #pragma once
 
-#include "gstinsarform.h"
+#include "gstimagingelement.h"
 #include "gstinsarformpicture.h"
 #include "insar/gstinsarpair.h"
+
+#define GST_TYPE_INSAR_FORM (gst_insar_form_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstInsarForm, gst_insar_form, GST, INSAR_FORM, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (insarform);
 
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_form_debug);
 

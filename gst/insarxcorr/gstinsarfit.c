@@ -14,10 +14,15 @@
  * fdsink
  * ]|
  */
-#include "gstinsarfit.h"
+#include <gst/gst.h>
 
 #include "gstimagingsettings.h"
 #include "gstinsarxcorrtext.h"
+
+#define GST_TYPE_INSAR_FIT (gst_insar_fit_get_type ())
+G_DECLARE_FINAL_TYPE (GstInsarFit, gst_insar_fit, GST, INSAR_FIT, GstElement)
+
+GST_ELEMENT_REGISTER_DECLARE (insarfit);
 
 GST_DEBUG_CATEGORY_STATIC (insarfit_debug);
 #define GST_CAT_DEFAULT insarfit_debug

@@ -7,9 +7,15 @@
 #include "gstimagingtable.h"
 #include "imk/insarxcorr-judge.h"
 #include "insar/gstinsarpair.h"
-#include "gstinsarxcorr.h"
+#include "gstimagingelement.h"
 #include "gstinsarxcorrend.h"
 #include "gstinsarxcorrsettings.h"
+
+#define GST_TYPE_INSAR_XCORR (gst_insar_xcorr_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstInsarXcorr, gst_insar_xcorr, GST, INSAR_XCORR, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (insarxcorr);
 
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_xcorr_debug);
 

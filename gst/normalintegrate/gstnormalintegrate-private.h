@@ -4,9 +4,15 @@
 
 #include "gstimagingpicture.h"
 #include "gstimagingsrcpads.h"
-#include "gstnormalintegrate.h"
+#include "gstimagingelement.h"
 #include "gstnormalintegratealbedo.h"
 #include "gstnormalintegrateconfig.h"
+
+#define GST_TYPE_NORMAL_INTEGRATE (gst_normal_integrate_get_type ())
+G_DECLARE_FINAL_TYPE (GstNormalIntegrate, gst_normal_integrate, GST,
+    NORMAL_INTEGRATE, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (normalintegrate);
 
 #define GST_NORMAL_INTEGRATE_MESH_CAPS \
   "model/x-ply; model/obj; model/gltf-binary"

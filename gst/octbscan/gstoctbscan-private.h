@@ -4,11 +4,17 @@
 
 #include "gstimagingnumbering.h"
 #include "gstimagingquantity.h"
-#include "gstoctbscan.h"
+#include "gstimagingelement.h"
 #include "gstoctbscanenface.h"
 #include "gstoctbscangroup.h"
 #include "gstoctbscanpad.h"
 #include "gstoctbscansettings.h"
+
+#define GST_TYPE_OCT_BSCAN (gst_oct_bscan_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstOctBscan, gst_oct_bscan, GST, OCT_BSCAN, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (octbscan);
 
 GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 #define GST_CAT_DEFAULT gst_oct_bscan_debug

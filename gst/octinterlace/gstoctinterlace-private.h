@@ -3,9 +3,16 @@
  * comment says otherwise. */
 #pragma once
 
+#include <gst/base/gstaggregator.h>
+
 #include "gstimaginglines.h"
 #include "gstimagingsettings.h"
-#include "gstoctinterlace.h"
+
+#define GST_TYPE_OCT_INTERLACE (gst_oct_interlace_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstOctInterlace, gst_oct_interlace, GST, OCT_INTERLACE, GstAggregator)
+
+GST_ELEMENT_REGISTER_DECLARE (octinterlace);
 
 #define GST_TYPE_OCT_INTERLACE_PAD (gst_oct_interlace_pad_get_type ())
 G_DECLARE_FINAL_TYPE (GstOctInterlacePad, gst_oct_interlace_pad, GST,

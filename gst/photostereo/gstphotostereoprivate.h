@@ -4,8 +4,14 @@
 
 #include "gstimagingnumbering.h"
 #include "gstimagingsrcpads.h"
-#include "gstphotostereo.h"
+#include "gstimagingelement.h"
 #include "gstphotostereosettings.h"
+
+#define GST_TYPE_PHOTO_STEREO (gst_photo_stereo_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstPhotoStereo, gst_photo_stereo, GST, PHOTO_STEREO, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (photostereo);
 
 /* In the order of the pads. */
 enum { NORMAL, ALBEDO, AMBIENT, QUALITY, CONFIDENCE, MASK, N_OUTPUTS };

@@ -21,7 +21,7 @@
  * location=frame%05d.png
  * ]|
  */
-#include "gstpicturesink.h"
+#include <gst/base/gstbasesink.h>
 
 #include "files/gstimagingfile.h"
 #include "gstimagingdescription.h"
@@ -34,6 +34,12 @@
 #include "gstpicturesinkformat.h"
 #include "gstpicturesinkrivals.h"
 #include "gstpicturesinksidecar.h"
+
+#define GST_TYPE_PICTURE_SINK (gst_picture_sink_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstPictureSink, gst_picture_sink, GST, PICTURE_SINK, GstBaseSink)
+
+GST_ELEMENT_REGISTER_DECLARE (picturesink);
 
 #define REPLACES \
   "\"%s\" replaces a file of this name. Set append=true to continue one."

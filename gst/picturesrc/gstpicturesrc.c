@@ -33,7 +33,7 @@
  * videoconvert ! autovideosink
  * ]|
  */
-#include "gstpicturesrc.h"
+#include "gstimagingfilesrc.h"
 
 #include <string.h>
 
@@ -43,6 +43,13 @@
 #include "gstimagingplace.h"
 #include "gstimagingquantity.h"
 #include "gstimagingsequence.h"
+
+#define GST_TYPE_PICTURE_SRC (gst_picture_src_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstPictureSrc, gst_picture_src, GST, PICTURE_SRC, GstImagingFileSrc)
+
+GST_ELEMENT_REGISTER_DECLARE (picturesrc);
+GST_ELEMENT_REGISTER_DECLARE (npysrc);
 
 GST_DEBUG_CATEGORY_STATIC (gst_picture_src_debug);
 #define GST_CAT_DEFAULT gst_picture_src_debug

@@ -2,11 +2,17 @@
 /* What the files of the element share. */
 #pragma once
 
+#include <gst/base/gstaggregator.h>
+
 #include "gstimagingpicture.h"
 #include "gstimagingsettings.h"
-#include "gstrelight.h"
 
 #include "imk/relight.h"
+
+#define GST_TYPE_RELIGHT (gst_relight_get_type ())
+G_DECLARE_FINAL_TYPE (GstRelight, gst_relight, GST, RELIGHT, GstAggregator)
+
+GST_ELEMENT_REGISTER_DECLARE (relight);
 
 GST_DEBUG_CATEGORY_EXTERN (relight_debug);
 #define GST_CAT_DEFAULT relight_debug

@@ -2,9 +2,15 @@
 /* What the files of the element share. */
 #pragma once
 
-#include "gstslcresample.h"
+#include "gstimagingelement.h"
 #include "gstslcresamplesettings.h"
 #include "insar/gstinsarslc.h"
+
+#define GST_TYPE_SLC_RESAMPLE (gst_slc_resample_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstSlcResample, gst_slc_resample, GST, SLC_RESAMPLE, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (slcresample);
 
 struct _GstSlcResample {
   GstImagingElement base;

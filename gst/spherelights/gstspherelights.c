@@ -17,7 +17,7 @@
  *
  * Since: 0.2
  */
-#include "gstspherelights.h"
+#include <gst/base/gstbasetransform.h>
 
 #include "files/gstimagingfile.h"
 #include "gstimagingaction.h"
@@ -28,6 +28,12 @@
 #include "gstimagingsettings.h"
 
 #include "imk/spherelights.h"
+
+#define GST_TYPE_SPHERE_LIGHTS (gst_sphere_lights_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstSphereLights, gst_sphere_lights, GST, SPHERE_LIGHTS, GstBaseTransform)
+
+GST_ELEMENT_REGISTER_DECLARE (spherelights);
 
 GST_DEBUG_CATEGORY_STATIC (spherelights_debug);
 #define GST_CAT_DEFAULT spherelights_debug
