@@ -121,7 +121,7 @@ make_fit (GstInsarFit *self, ImkError *error)
   const Settings *settings = gst_imaging_settings_now (self->settings);
   GstBuffer *buffer = NULL;
   ImkInsarxcorrFit fit;
-  GArray *points = gst_insar_text_parse_rows (
+  g_autoptr (GArray) points = gst_insar_text_parse_rows (
       self->text->str, self->text->len, settings->snr, error);
 
   if (!points)
@@ -134,7 +134,6 @@ make_fit (GstInsarFit *self, ImkError *error)
             .min_correlation = settings->snr, .is_wanted = TRUE});
     buffer = gst_insar_text_of_fit (&fit);
   }
-  g_array_unref (points);
   return buffer;
 }
 
@@ -161,12 +160,11 @@ push_fit (GstInsarFit *self)
 static gboolean
 push_segment (GstInsarFit *self, GstEvent *cause)
 {
-  GstCaps *caps = gst_static_pad_template_get_caps (&src_template);
+  g_autoptr (GstCaps) caps = gst_static_pad_template_get_caps (&src_template);
   GstSegment segment;
   GstEvent *event;
 
   gst_pad_push_event (self->src, gst_event_new_caps (caps));
-  gst_caps_unref (caps);
   gst_segment_init (&segment, GST_FORMAT_TIME);
   event = gst_event_new_segment (&segment);
   gst_event_set_seqnum (event, gst_event_get_seqnum (cause));

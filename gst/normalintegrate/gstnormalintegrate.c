@@ -297,7 +297,7 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 static gboolean
 set_caps (GstNormalIntegrate *self, GstCaps *caps)
 {
-  GstCaps *carrier;
+  g_autoptr (GstCaps) carrier = NULL;
   ImkError error;
   gboolean ok;
 
@@ -310,7 +310,6 @@ set_caps (GstNormalIntegrate *self, GstCaps *caps)
                 ? gst_video_info_to_caps (&self->picture.carrier)
                 : gst_caps_ref (caps);
   ok = gst_imaging_engine_set_caps (self->base.engine, carrier, NULL);
-  gst_caps_unref (carrier);
   if (ok)
     gst_caps_replace (&self->caps, caps);
   return ok;

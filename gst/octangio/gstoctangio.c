@@ -236,12 +236,11 @@ parse_caps (GstOctAngio *self, GstCaps *caps)
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   const gchar *text = gst_structure_get_string (s, "dimensions");
   guint64 dims[4] = {0, 1, 1, 1};
-  gchar **parts = g_strsplit (text ? text : "", ":", -1);
+  g_auto (GStrv) parts = g_strsplit (text ? text : "", ":", -1);
   guint n = g_strv_length (parts);
 
   for (guint i = 0; i < n && i < 4; i++)
     dims[i] = g_ascii_strtoull (parts[i], NULL, 10);
-  g_strfreev (parts);
   self->is_complex = dims[0] == 2;
   self->n_ascans = (guint) MIN (dims[self->is_complex ? 2 : 0], G_MAXUINT);
   self->n_depths = (guint) MIN (dims[1], G_MAXUINT);
@@ -530,14 +529,13 @@ static GstFlowReturn
 finish_set (GstOctAngio *self, GstClockTime entered)
 {
   GstFlowReturn flow = gst_oct_angio_compute (self);
-  GstBuffer *last = g_steal_pointer (&self->held[self->n_held - 1]);
+  g_autoptr (GstBuffer) last = g_steal_pointer (&self->held[self->n_held - 1]);
 
   for (guint i = 0; i + 1 < self->n_held; i++)
     gst_clear_buffer (&self->held[i]);
   self->n_held = 0;
   if (flow == GST_FLOW_OK)
     flow = show_set (self, last);
-  gst_buffer_unref (last);
   if (flow == GST_FLOW_CUSTOM_SUCCESS)
     return GST_FLOW_OK;
   gst_imaging_engine_count_frame (self->base.engine, entered);

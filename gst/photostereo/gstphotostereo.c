@@ -192,7 +192,7 @@ grey_caps (GstPhotoStereo *self, GstCaps *caps)
 static gboolean
 set_caps (GstPhotoStereo *self, GstCaps *caps)
 {
-  GstCaps *grey;
+  g_autoptr (GstCaps) grey = NULL;
   gboolean ok;
 
   if (self->caps && gst_caps_is_equal (self->caps, caps))
@@ -202,7 +202,6 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
   gst_clear_caps (&self->caps); /* those that are refused come again */
   grey = grey_caps (self, caps);
   ok = gst_imaging_engine_set_caps (self->base.engine, grey, NULL);
-  gst_caps_unref (grey);
   if (ok)
     gst_caps_replace (&self->caps, caps);
   return ok;
@@ -253,16 +252,16 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 static void
 answer_caps (GstPhotoStereo *self, GstPad *pad, GstQuery *query)
 {
-  GstCaps *template = gst_pad_get_pad_template_caps (pad), *filter;
-  GstCaps *caps = gst_imaging_engine_usable_caps (self->base.engine, template);
+  g_autoptr (GstCaps) template = gst_pad_get_pad_template_caps (pad);
+  g_autoptr (GstCaps) caps =
+      gst_imaging_engine_usable_caps (self->base.engine, template);
+  GstCaps *filter;
 
   gst_query_parse_caps (query, &filter);
   if (filter)
     gst_caps_take (&caps,
         gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST));
   gst_query_set_caps_result (query, caps);
-  gst_caps_unref (caps);
-  gst_caps_unref (template);
 }
 
 static gboolean

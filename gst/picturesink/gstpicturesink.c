@@ -524,7 +524,7 @@ gst_picture_sink_class_init (GstPictureSinkClass *klass)
 {
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstBaseSinkClass *sink_class = GST_BASE_SINK_CLASS (klass);
-  GstCaps *caps = gst_picture_sink_format_caps (G_MAXUINT32, TRUE);
+  g_autoptr (GstCaps) caps = gst_picture_sink_format_caps (G_MAXUINT32, TRUE);
 
   GST_DEBUG_CATEGORY_INIT (
       gst_picture_sink_debug, "picturesink", 0, "arrays and pictures in files");
@@ -535,7 +535,6 @@ gst_picture_sink_class_init (GstPictureSinkClass *klass)
       "Writes arrays and pictures to files", "gst-imaging contributors");
   gst_element_class_add_pad_template (element_class,
       gst_pad_template_new ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
-  gst_caps_unref (caps);
 
   sink_class->start = gst_picture_sink_start;
   sink_class->stop = gst_picture_sink_stop;

@@ -461,7 +461,7 @@ make_caps (GstPictureSrc *self, gint rate_n, gint rate_d)
 static void
 ask_rate (GstPictureSrc *self, gint *rate_n, gint *rate_d)
 {
-  GstCaps *ours = make_caps (self, 0, 1);
+  g_autoptr (GstCaps) ours = make_caps (self, 0, 1);
   GstCaps *common =
       gst_pad_peer_query_caps (GST_BASE_SRC_PAD (GST_BASE_SRC (self)), ours);
   gint n = 0, d = 1;
@@ -481,7 +481,6 @@ ask_rate (GstPictureSrc *self, gint *rate_n, gint *rate_d)
     *rate_d = d;
   }
   gst_caps_unref (common);
-  gst_caps_unref (ours);
 }
 
 static gboolean

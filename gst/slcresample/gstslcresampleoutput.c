@@ -66,15 +66,12 @@ warn_of_doppler (GstSlcResample *self)
 gboolean
 gst_slc_resample_begin_output (GstSlcResample *self)
 {
-  GstCaps *out = gst_insar_slc_info_to_caps (&self->out);
-  gboolean ok;
+  g_autoptr (GstCaps) out = gst_insar_slc_info_to_caps (&self->out);
 
   warn_of_little (self);
   self->n_reported = 0;
-  ok = make_pool (self, out) &&
-       gst_pad_push_event (self->srcpad, gst_event_new_caps (out));
-  gst_caps_unref (out);
-  return ok;
+  return make_pool (self, out) &&
+         gst_pad_push_event (self->srcpad, gst_event_new_caps (out));
 }
 
 void
