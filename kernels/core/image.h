@@ -7,9 +7,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* The type of one sample; multi-byte samples are in the machine's byte order.
  */
@@ -82,6 +80,4 @@ imk_div_up (uint32_t value, uint32_t divisor)
   return value / divisor + (value % divisor != 0);
 }
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS
