@@ -126,14 +126,7 @@ push_lines (GstSlcResample *self, guint n)
     return flow;
   gst_buffer_set_size (buffer, (gssize) (n * self->out.line_size));
   gst_buffer_map (buffer, &map, GST_MAP_WRITE); /* our memory: cannot fail */
-  image = (ImkImage){
-      .data = map.data,
-      .stride = self->out.line_size,
-      .width = self->out.width,
-      .height = n,
-      .channels = 1,
-      .type = self->out.type,
-  };
+  image = gst_insar_slc_lines (&self->out, map.data, map.size);
   if (line == 0)
     warn_of_doppler (self);
   status = imk_slcresample_process (self->kernel, &image, &error);

@@ -84,14 +84,8 @@ fit_mask (GstSphereLights *self, const GstImagingFile *file, ImkSphere *sphere,
 {
   const GstImagingPicture *p = &self->picture;
   const GstImagingNdArray *npy = file->data;
-  ImkImage mask = {
-      .data = (gpointer) npy->data,
-      .stride = p->width,
-      .width = p->width,
-      .height = p->height,
-      .channels = 1,
-      .type = IMK_TYPE_U8,
-  };
+  ImkImage mask = imk_image_of_rows (
+      (gpointer) npy->data, IMK_TYPE_U8, p->width, p->height);
   g_autofree gchar *name = NULL;
 
   if (npy->dims[0] == p->height && npy->dims[1] == p->width)

@@ -61,6 +61,16 @@ imk_image_row_size (const ImkImage *image)
   return (size_t) image->width * image->channels * imk_type_size (image->type);
 }
 
+/* Returns: @height rows of @width numbers, without padding, for the CPU */
+static inline ImkImage
+imk_image_of_rows (void *data, ImkType type, uint32_t width, uint32_t height)
+{
+  ImkImage image = {data, width * imk_type_size (type), width, height, 1, type,
+      IMK_LOCATION_HOST};
+
+  return image;
+}
+
 /**
  * imk_image_check: (is this the image that the configuration promised?)
  * @role: "input", "output": how the message calls the image
