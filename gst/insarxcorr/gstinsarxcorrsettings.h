@@ -14,13 +14,12 @@ typedef struct {
   GstImagingArray *cuda_devices;
 } GstInsarSettings;
 
-/* All properties are of one group, which makes another kernel. */
-#define GST_INSAR_SETTINGS_KERNEL (1 << 0)
+/* Of a GstInsarSettings. */
+extern const GstImagingSettingsTable gst_insar_xcorr_table;
 
-#define GST_INSAR_N_SETTINGS 24
-extern const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS];
-
-void gst_insar_settings_init (gpointer settings);
+/* Of the table. */
+ImkStatus gst_insar_xcorr_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 /* Returns: fit-snr as the kernel takes it; its default depends on the mode */
 gdouble gst_insar_settings_min_correlation (const GstInsarSettings *self);
