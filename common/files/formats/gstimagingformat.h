@@ -55,7 +55,7 @@ struct _GstImagingFormatTable {
   gpointer (*create) (const GstImagingFormatFile *file,
       const GstImagingNdArray *array, guint64 *n_pages, GError **error);
   gboolean (*write) (gpointer writer, gconstpointer values, GError **error);
-  /* After the last page */
+  /* After the last page; NULL where nothing is left to write */
   gboolean (*finish) (gpointer writer, GError **error);
   void (*discard) (gpointer writer);
 
