@@ -54,18 +54,6 @@ gst_insar_pair_end_work (GstInsarPair *self)
   g_cond_broadcast (&self->changed);
 }
 
-void
-gst_insar_pair_post_eos (GstInsarPair *self, GstEvent *eos)
-{
-  GstMessage *message;
-
-  if (!GST_OBJECT_FLAG_IS_SET (self->element, GST_ELEMENT_FLAG_SINK))
-    return;
-  message = gst_message_new_eos (GST_OBJECT (self->element));
-  gst_message_set_seqnum (message, gst_event_get_seqnum (eos));
-  gst_element_post_message (self->element, message);
-}
-
 /* --- lines ---------------------------------------------------------------- */
 
 gboolean

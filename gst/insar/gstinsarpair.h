@@ -78,10 +78,6 @@ gboolean gst_insar_pair_src_event (
  * or in the busy thread. */
 void gst_insar_pair_describe (GstInsarPair *self, GstBuffer *buffer);
 
-/* Posts the message EOS where the element is a sink: it has no pads to send
- * @eos to. */
-void gst_insar_pair_post_eos (GstInsarPair *self, GstEvent *eos);
-
 /* Under the lock. Returns: whether any side is */
 gboolean gst_insar_pair_is_flushing (GstInsarPair *self);
 

@@ -241,18 +241,6 @@ gst_insar_xcorr_stop (GstElement *element)
   gst_insar_end_reset (self->end, TRUE);
 }
 
-/* With a file alone it is a sink, for whose EOS the pipeline waits. */
-static void
-set_sink_flag (GstInsarXcorr *self)
-{
-  if (gst_pad_is_linked (GST_PAD (self->src)) ||
-      gst_imaging_src_pads_has (self->base.outputs, FIT) ||
-      gst_imaging_src_pads_has (self->base.outputs, RASTERS))
-    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
-  else
-    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
-}
-
 /* The first of cuda-devices is the one that the engine opens. */
 static gboolean
 gst_insar_xcorr_start (GstElement *element)
@@ -261,7 +249,11 @@ gst_insar_xcorr_start (GstElement *element)
   GstInsarSettings *wanted = gst_imaging_settings_copy (self->base.settings);
   gboolean ok;
 
-  set_sink_flag (self);
+  /* with a file alone */
+  gst_imaging_element_set_sink (
+      &self->base, !gst_pad_is_linked (GST_PAD (self->src)) &&
+                       !gst_imaging_src_pads_has (self->base.outputs, FIT) &&
+                       !gst_imaging_src_pads_has (self->base.outputs, RASTERS));
   g_clear_pointer (&self->others, g_array_unref);
   ok = gst_imaging_engine_choose_devices (
       self->base.engine, wanted->cuda_devices, &self->others);

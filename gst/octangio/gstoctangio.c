@@ -30,9 +30,7 @@
 GST_DEBUG_CATEGORY_STATIC (octangio_debug);
 #define GST_CAT_DEFAULT octangio_debug
 
-#define TENSOR_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
-  "types = (string) float32"
+#define TENSOR_CAPS GST_IMAGING_PICTURE_TENSOR_CAPS
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (TENSOR_CAPS));
