@@ -6,8 +6,6 @@
 
 #include "imk/status.h"
 
-G_BEGIN_DECLS
-
 GST_DEBUG_CATEGORY_EXTERN (gst_imaging_debug);
 #define GST_CAT_DEFAULT gst_imaging_debug
 
@@ -24,5 +22,3 @@ void gst_imaging_json_add_text (
 /* Likewise; null where @value is not finite. */
 void gst_imaging_json_add_number (
     GString *json, const gchar *key, gdouble value);
-
-G_END_DECLS

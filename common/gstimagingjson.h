@@ -5,8 +5,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 /**
  * gst_imaging_json_append_text: (skip)
  * @text: in any encoding
@@ -15,5 +13,3 @@ G_BEGIN_DECLS
  */
 GST_IMAGING_API
 void gst_imaging_json_append_text (GString *json, const gchar *text);
-
-G_END_DECLS

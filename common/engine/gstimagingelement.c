@@ -50,6 +50,28 @@ gst_imaging_element_query (GstPad *pad, GstObject *parent, GstQuery *query)
          gst_pad_query_default (pad, parent, query);
 }
 
+void
+gst_imaging_element_set_sink (GstImagingElement *self, gboolean is_sink)
+{
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
+  if (is_sink)
+    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
+  else
+    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
+}
+
+void
+gst_imaging_element_post_eos (GstImagingElement *self, GstEvent *eos)
+{
+  GstMessage *message;
+
+  if (!GST_OBJECT_FLAG_IS_SET (self, GST_ELEMENT_FLAG_SINK))
+    return;
+  message = gst_message_new_eos (GST_OBJECT (self));
+  gst_message_set_seqnum (message, gst_event_get_seqnum (eos));
+  gst_element_post_message (&self->parent, message);
+}
+
 /* --- GstElement ----------------------------------------------------------- */
 
 static GstPad *

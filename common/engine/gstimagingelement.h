@@ -99,4 +99,23 @@ GST_IMAGING_API
 gboolean gst_imaging_element_query (
     GstPad *pad, GstObject *parent, GstQuery *query);
 
+/**
+ * gst_imaging_element_set_sink: (skip)
+ * @is_sink: whether nothing is linked behind the element
+ *
+ * In start(): a pipeline that ends here waits for
+ * gst_imaging_element_post_eos().
+ */
+GST_IMAGING_API
+void gst_imaging_element_set_sink (GstImagingElement *self, gboolean is_sink);
+
+/**
+ * gst_imaging_element_post_eos: (skip)
+ * @eos: (transfer none): whose message it is
+ *
+ * Where the element is a sink, after all has been made.
+ */
+GST_IMAGING_API
+void gst_imaging_element_post_eos (GstImagingElement *self, GstEvent *eos);
+
 G_END_DECLS

@@ -7,8 +7,6 @@
 #include "gstimagingpeer.h"
 #include "gstimagingsettings.h"
 
-G_BEGIN_DECLS
-
 /* The caps in force. */
 typedef struct {
   GstVideoInfo info;
@@ -66,5 +64,3 @@ void gst_imaging_engine_prefer_primary (GstImagingEngine *self);
 
 /* Call before frames of other caps. */
 void gst_imaging_engine_close_import_pool (GstImagingEngine *self);
-
-G_END_DECLS

@@ -7,8 +7,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 /* What offsets count. */
 typedef enum {
   GST_IMAGING_OFFSETS_UNKNOWN, /* until two buffers tell */
@@ -41,5 +39,3 @@ void gst_imaging_numbering_interrupt (GstImagingNumbering *self);
 GST_IMAGING_API
 guint64 gst_imaging_numbering_next (
     GstImagingNumbering *self, GstBuffer *buffer, guint64 *n_missing);
-
-G_END_DECLS

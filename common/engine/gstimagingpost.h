@@ -8,8 +8,6 @@
 #include "gstimaging-prelude.h"
 #include "imk/status.h"
 
-G_BEGIN_DECLS
-
 /**
  * gst_imaging_post_error: (skip)
  * @element: a #GstElement
@@ -29,5 +27,3 @@ void gst_imaging_post_error (gpointer element, const GError *error);
 GST_IMAGING_API
 void gst_imaging_post_status (
     gpointer element, ImkStatus status, const ImkError *error);
-
-G_END_DECLS

@@ -329,7 +329,7 @@ encode (const gchar *name, FILE *file, const GstImagingNdArray *array,
   struct stat st;
 
   if (!self || !write_pages (self, error) ||
-      !self->table->finish (self->writer, error))
+      (self->table->finish && !self->table->finish (self->writer, error)))
     return NULL;
   if (fstat (self->file.fd, &st) != 0) {
     gst_imaging_format_fail (&self->file, error,

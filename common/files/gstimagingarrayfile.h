@@ -5,8 +5,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 /**
  * GstImagingArrayReader: (skip)
  *
@@ -128,5 +126,3 @@ GST_IMAGING_API
 gboolean gst_imaging_array_check_save (const gchar *location,
     GstImagingNdArrayType type, guint n_dims, const guint64 *dims,
     GError **error);
-
-G_END_DECLS

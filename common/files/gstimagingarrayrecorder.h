@@ -4,8 +4,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 /**
  * GstImagingArrayRecorder: (skip)
  *
@@ -54,5 +52,3 @@ void gst_imaging_array_recorder_free (GstImagingArrayRecorder *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (
     GstImagingArrayRecorder, gst_imaging_array_recorder_free)
-
-G_END_DECLS

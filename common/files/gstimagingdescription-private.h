@@ -3,8 +3,6 @@
 
 #include "gstimagingdescription.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   gchar *field;
   guint64 first;  /* the frame of the first number */
@@ -60,5 +58,3 @@ gboolean gst_imaging_description_changes (const GstImagingDescription *self);
 /* Returns: (transfer full) (nullable): of all frames: without what changes */
 GstStructure *gst_imaging_description_get_constant (
     const GstImagingDescription *self);
-
-G_END_DECLS

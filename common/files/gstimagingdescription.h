@@ -8,8 +8,6 @@
 
 #include <gst/gst.h>
 
-G_BEGIN_DECLS
-
 /**
  * GstImagingDescription: (skip)
  *
@@ -118,5 +116,3 @@ void gst_imaging_description_add (
 GST_IMAGING_API
 gchar **gst_imaging_description_translate (
     GstImagingNdArray *array, const gchar *from, const gchar *to, gint64 frame);
-
-G_END_DECLS

@@ -5,8 +5,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 /**
  * GST_IMAGING_FILE_ERROR: (skip)
  *
@@ -231,5 +229,3 @@ gchar *gst_imaging_file_escape (const gchar *text);
  */
 GST_IMAGING_API
 gchar *gst_imaging_file_quote (const gchar *text, gssize size);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   GPtrArray *names; /* paths, in order */
   GArray *missing;  /* guint64 for each: numbers of the series before it that
@@ -27,5 +25,3 @@ gboolean gst_imaging_file_list_add (
 
 GST_IMAGING_API
 void gst_imaging_file_list_clear (GstImagingFileList *self);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 /* Where "%05d" is in a name. Other percent signs are letters. */
 typedef struct {
   gsize at, size; /* in bytes; a size of 0: nowhere */
@@ -36,5 +34,3 @@ gboolean gst_imaging_file_number_get (const GstImagingFileNumber *self,
 GST_IMAGING_API
 gchar *gst_imaging_file_number_put (
     const GstImagingFileNumber *self, const gchar *location, guint64 n);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 
 #include <glib.h>
 
-G_BEGIN_DECLS
-
 /* Are these files a series, with names that differ in one number alone, which
  * grows by the same step at most places? @names: paths in one folder, in
  * natural order; @missing: (out): for each, how many files before it are
@@ -15,5 +13,3 @@ G_BEGIN_DECLS
  * Returns: (transfer full) (nullable): a sentence that names what is missing */
 gchar *gst_imaging_file_series_find_missing (
     const gchar *const *names, guint n, guint64 *missing);
-
-G_END_DECLS

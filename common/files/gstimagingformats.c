@@ -380,7 +380,7 @@ gst_imaging_formats_finish (const GstImagingFormatTable *table, gpointer writer,
 {
   GError *why = NULL;
 
-  return table->finish (writer, error) &&
+  return (!table->finish || table->finish (writer, error)) &&
          (gst_imaging_saver_finish (saver, &why) ||
              gst_imaging_nd_array_take_file_error (why, error));
 }

@@ -7,8 +7,6 @@
 
 #include "imk/image.h"
 
-G_BEGIN_DECLS
-
 /**
  * GST_IMAGING_LINES_TENSOR_CAPS: (skip)
  *
@@ -62,5 +60,3 @@ GstCaps *gst_imaging_lines_to_caps (const GstImagingLines *self);
 /* Returns: samples of a line */
 GST_IMAGING_API
 guint gst_imaging_lines_get_width (const GstImagingLines *self);
-
-G_END_DECLS

@@ -7,8 +7,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 /**
  * gst_imaging_module_symbol: (skip)
  * @file: name of the module, without a folder
@@ -23,5 +21,3 @@ G_BEGIN_DECLS
 GST_IMAGING_API
 gpointer gst_imaging_module_symbol (
     const gchar *file, const gchar *symbol, gchar **why);
-
-G_END_DECLS

@@ -296,7 +296,7 @@ gst_imaging_npy_save (const gchar *location, GstImagingNdArrayType type,
 {
   g_autofree gchar *name = NULL;
   g_autoptr (GstImagingSaver) saver = NULL;
-  GString *header;
+  g_autoptr (GString) header = NULL;
   GError *why = NULL;
   guint64 n_values = 0;
   gboolean ok;
@@ -326,6 +326,5 @@ gst_imaging_npy_save (const gchar *location, GstImagingNdArrayType type,
        gst_imaging_saver_write (saver, data,
            n_values * gst_imaging_nd_array_types[type].size, &why) &&
        gst_imaging_saver_finish (saver, &why);
-  g_string_free (header, TRUE);
   return ok || gst_imaging_nd_array_take_file_error (why, error);
 }

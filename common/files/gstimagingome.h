@@ -6,8 +6,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 /* Of @n_frames pictures one after the other: along z, where the third axis is a
  * length, else in time. Returns: (transfer full) (nullable): ASCII; NULL for
  * types that OME does not have */
@@ -23,5 +21,3 @@ gboolean gst_imaging_ome_read (const gchar *xml, GstStructure *quantity);
 
 /* Has gst_imaging_ome_make () written it? */
 gboolean gst_imaging_ome_is_ours (const gchar *xml);
-
-G_END_DECLS

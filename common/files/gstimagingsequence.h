@@ -6,8 +6,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 /**
  * GstImagingSequence: (skip)
  *
@@ -91,5 +89,3 @@ GST_IMAGING_API
 void gst_imaging_sequence_free (GstImagingSequence *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstImagingSequence, gst_imaging_sequence_free)
-
-G_END_DECLS

@@ -5,8 +5,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 #define GST_IMAGING_SIDECAR_SCHEMA "gst-imaging-sidecar-v1"
 
 /**
@@ -39,5 +37,3 @@ void gst_imaging_sidecar_remove (const gchar *location);
 /* Returns: (transfer full) (nullable): the SHA-256 of a file in hexadecimal
  * digits, NULL if it cannot be read */
 gchar *gst_imaging_sidecar_digest (const gchar *location);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 
 #include <gst/gst.h>
 
-G_BEGIN_DECLS
-
 #define GST_IMAGING_CAPS_FEATURE_CUDA "memory:CUDAMemory"
 #define GST_IMAGING_CAPS_FEATURE_NVMM "memory:NVMM"
 
@@ -33,5 +31,3 @@ GstCaps *gst_imaging_caps_keep_system (GstCaps *caps);
 /* @caps with memory of a device before the rest. Returns: (transfer full);
  * takes @caps */
 GstCaps *gst_imaging_caps_sort_device_first (GstCaps *caps);
-
-G_END_DECLS

@@ -221,7 +221,7 @@ gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
 {
   GstCudaContext *cuda = to_gst_cuda (context);
   GstBufferPool *pool;
-  GstStructure *config;
+  g_autoptr (GstStructure) config = NULL;
 
   if (!cuda)
     return NULL;
@@ -234,7 +234,6 @@ gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
   /* The pool rounds pitches up, and with them the size. */
   config = gst_buffer_pool_get_config (pool);
   gst_buffer_pool_config_get_params (config, NULL, size, NULL, NULL);
-  gst_structure_free (config);
   return pool;
 }
 

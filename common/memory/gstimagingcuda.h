@@ -5,8 +5,6 @@
 #include "gstimagingcontext.h"
 #include "gstimagingframe-private.h"
 
-G_BEGIN_DECLS
-
 #ifdef HAVE_GST_CUDA
 
 extern const GstImagingMapper gst_imaging_cuda_mapper;
@@ -37,5 +35,3 @@ GstBufferPool *gst_imaging_cuda_pool_new (GstImagingContext *context,
     GstCaps *caps, const GstVideoInfo *info, guint *size);
 
 #endif
-
-G_END_DECLS

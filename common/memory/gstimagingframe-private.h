@@ -4,8 +4,6 @@
 
 #include "gstimagingframe.h"
 
-G_BEGIN_DECLS
-
 /* One kind of memory. */
 typedef struct _GstImagingMapper {
   gboolean (*can_map) (
@@ -29,5 +27,3 @@ void gst_imaging_frame_take_planes (
  * Returns: IMK_OK or IMK_ERROR_IMAGE */
 ImkStatus gst_imaging_frame_check_size (
     GstBuffer *buffer, const GstVideoInfo *info, ImkError *error);
-
-G_END_DECLS

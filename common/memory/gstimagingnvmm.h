@@ -8,8 +8,6 @@
 
 #include "gstimagingnvmmabi.h"
 
-G_BEGIN_DECLS
-
 /* libnvbufsurface, opened on first use and never closed. */
 typedef struct {
   NvBufSurfaceCreateFunc create;
@@ -34,7 +32,5 @@ extern const GstImagingMapper gst_imaging_nvmm_mapper;
 GstBufferPool *gst_imaging_nvmm_pool_new (GstImagingContext *context,
     GstCaps *caps, const GstVideoInfo *info, GstAllocator **allocator,
     guint *size);
-
-G_END_DECLS
 
 #endif

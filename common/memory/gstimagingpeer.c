@@ -41,7 +41,7 @@ open_pool (GstImagingPeer *self, GstMemory *memory, GstImagingContext *context,
 {
   GstImagingContext *from = gst_imaging_memory_context (memory);
   gsize size = memory->size;
-  GstAllocator *allocator;
+  g_autoptr (GstAllocator) allocator = NULL;
 
   if (self->from == from && self->size == size)
     return IMK_OK;
@@ -53,7 +53,6 @@ open_pool (GstImagingPeer *self, GstMemory *memory, GstImagingContext *context,
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, stats);
   self->pool = gst_imaging_pool_configure (
       gst_buffer_pool_new (), allocator, NULL, size, NULL);
-  gst_object_unref (allocator);
   gst_buffer_pool_set_active (self->pool, TRUE);
   return IMK_OK;
 }

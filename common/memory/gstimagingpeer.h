@@ -7,8 +7,6 @@
 
 #include "gstimagingmemory.h"
 
-G_BEGIN_DECLS
-
 enum { GST_IMAGING_PEER_TURNS = 2 };
 
 /* The place of the copies; begins as zeros. */
@@ -37,5 +35,3 @@ GstBuffer *gst_imaging_peer_import (GstImagingPeer *self, GstBuffer *buffer,
     GstImagingContext *context, GstImagingStats *stats, ImkError *error);
 
 void gst_imaging_peer_clear (GstImagingPeer *self);
-
-G_END_DECLS

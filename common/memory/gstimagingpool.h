@@ -6,8 +6,6 @@
 
 #include <gst/video/gstvideopool.h>
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_IMAGING_POOL (gst_imaging_pool_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstImagingPool, gst_imaging_pool, GST, IMAGING_POOL, GstVideoBufferPool)
@@ -21,5 +19,3 @@ GstBufferPool *gst_imaging_pool_new (void);
  */
 GstBufferPool *gst_imaging_pool_configure (GstBufferPool *pool,
     GstAllocator *allocator, GstCaps *caps, gsize size, const gchar *option);
-
-G_END_DECLS

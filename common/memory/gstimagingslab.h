@@ -5,8 +5,6 @@
 
 #include "gstimagingcontext.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstImagingSlab GstImagingSlab;
 
 /* Takes a place of @size bytes from *@current, or from a new slab of about
@@ -20,5 +18,3 @@ GstImagingSlab *gst_imaging_slab_take (GstImagingSlab **current,
 
 /* The last one with the context current. */
 void gst_imaging_slab_unref (GstImagingSlab *self);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 #include "gstimagingmemory.h"
 #include "gstimagingslab.h"
 
-G_BEGIN_DECLS
-
 /* Of CUDA's allocations. */
 #define HOST_ALIGNMENT 256
 
@@ -89,5 +87,3 @@ ImkStatus gst_imaging_storage_copy (GstImagingStorage *to,
 
 /* Returns: whether only the device has the newest samples */
 gboolean gst_imaging_storage_is_on_device (GstImagingStorage *s);
-
-G_END_DECLS

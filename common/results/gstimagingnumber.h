@@ -5,8 +5,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 #define GST_IMAGING_NUMBER_SIZE 32
 
 /**
@@ -23,5 +21,3 @@ G_BEGIN_DECLS
  */
 GST_IMAGING_API
 gsize gst_imaging_number_print (gchar *text, gdouble value);
-
-G_END_DECLS

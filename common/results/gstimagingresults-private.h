@@ -4,8 +4,6 @@
 
 #include "gstimagingresults.h"
 
-G_BEGIN_DECLS
-
 /* The structure that describes one result. It does not change while a buffer
  * refers to it; then it waits in the cache for the next result. */
 typedef struct _GstImagingSharedResult GstImagingSharedResult;
@@ -36,5 +34,3 @@ void gst_imaging_results_set_static (
 
 /* Returns: (transfer full): @names with commas between them */
 gchar *gst_imaging_results_join (const gchar *const *names, guint n);
-
-G_END_DECLS

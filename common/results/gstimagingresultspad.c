@@ -165,7 +165,7 @@ static GstFlowReturn
 refuse (GstImagingResultsPad *self)
 {
   GstPad *pad = GST_PAD (self);
-  GstCaps *taken;
+  g_autoptr (GstCaps) taken = NULL;
 
   if (GST_PAD_IS_FLUSHING (pad))
     return GST_FLOW_FLUSHING;
@@ -183,7 +183,6 @@ refuse (GstImagingResultsPad *self)
        ", but what is linked to the pad \"%s\" takes %" GST_PTR_FORMAT ".",
           self->tensor, GST_PAD_NAME (pad), taken),
       (NULL));
-  gst_caps_unref (taken);
   return GST_FLOW_ERROR;
 }
 

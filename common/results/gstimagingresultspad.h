@@ -7,8 +7,6 @@
 #include "gstimagingresults.h"
 #include "gstimagingsrcpads.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_IMAGING_RESULTS_PAD (gst_imaging_results_pad_get_type ())
 GST_IMAGING_API
 G_DECLARE_FINAL_TYPE (GstImagingResultsPad, gst_imaging_results_pad, GST,
@@ -35,5 +33,3 @@ void gst_imaging_results_pad_negotiate_text (GstImagingResultsPad *self);
 GST_IMAGING_API
 GstFlowReturn gst_imaging_results_pad_push (GstImagingResultsPad *self,
     const GstImagingResult *result, GstBuffer *frame, gint fps_n, gint fps_d);
-
-G_END_DECLS

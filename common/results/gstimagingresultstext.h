@@ -6,8 +6,6 @@
 
 #include "gstimagingresults.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstImagingResultsText GstImagingResultsText;
 
 /* Call before @pad, which owns the result, is activated. */
@@ -43,5 +41,3 @@ void gst_imaging_results_text_set_flushing (
 
 /* Whether downstream has taken the last header; a flush may have dropped it. */
 gboolean gst_imaging_results_text_has_header (GstImagingResultsText *self);
-
-G_END_DECLS

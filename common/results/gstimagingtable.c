@@ -105,13 +105,7 @@ open_target (GstImagingTable *self, Target *target, GstBuffer *buffer,
 {
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
 
-  *image = (ImkImage){
-      .width = width,
-      .height = height,
-      .channels = 1,
-      .type = type,
-      .stride = width * imk_type_size (type),
-  };
+  *image = imk_image_of_rows (NULL, type, width, height);
   if (self->allocator) {
     IMK_TRY (gst_imaging_memory_acquire (memory, self->stream, GST_MAP_WRITE,
         TRUE, NULL, &image->data, &image->location, error));

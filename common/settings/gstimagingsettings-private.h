@@ -4,8 +4,6 @@
 
 #include "gstimagingsettings.h"
 
-G_BEGIN_DECLS
-
 /* Ids of the properties: those of the engine, those of the table, then these,
  * for which GST_IMAGING_SETTINGS_FIRST_FREE_ID leaves room. */
 enum {
@@ -125,5 +123,3 @@ GstImagingFile *gst_imaging_setting_file_new (const gchar *location,
 
 const GstImagingSetting *gst_imaging_settings_table_find (
     const GstImagingSettingsTable *table, const gchar *name);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 
 #include "gstimagingviewpicture.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   GstElement *element;
   GstPad *in, *out;
@@ -18,5 +16,3 @@ typedef struct {
 GstBuffer *gst_imaging_jpeg_encode (GstImagingJpeg *self,
     const GstImagingViewPicture *picture, guint quality, GError **error);
 void gst_imaging_jpeg_clear (GstImagingJpeg *self);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 
 #include <glib.h>
 
-G_BEGIN_DECLS
-
 #define GST_IMAGING_VIEW_N_COLOURS 6
 
 /* Returns: (nullable): its name; NULL after the last one */
@@ -22,5 +20,3 @@ void gst_imaging_view_colours_describe (GString *json, guint colours);
 
 /* Returns: 0xRRGGBB of a NaN, which the map does not have */
 guint32 gst_imaging_view_colours_nan (guint colours);
-
-G_END_DECLS

@@ -5,8 +5,6 @@
 
 #include "gstimagingviewvideo.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   GstImagingNdArrayType type;
   guint width, height, channels; /* 1 to 4 */
@@ -41,5 +39,3 @@ void gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z,
  * another type, which a double holds */
 gboolean gst_imaging_view_frame_print_whole (const GstImagingViewFrame *self,
     guint z, guint y, guint x, guint channel, gchar *text);
-
-G_END_DECLS

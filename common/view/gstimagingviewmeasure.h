@@ -5,8 +5,6 @@
 
 #include "gstimagingviewsection.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   GstImagingViewRectangle region;
   guint n_bins;
@@ -68,5 +66,3 @@ gdouble *gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
 void gst_imaging_view_measure_region (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, GstImagingViewStatistics *to);
 void gst_imaging_view_statistics_clear (GstImagingViewStatistics *self);
-
-G_END_DECLS

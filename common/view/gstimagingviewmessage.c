@@ -311,7 +311,8 @@ gst_imaging_view_message (guint id, guint64 serial, gint64 time,
     const GstImagingViewFrame *frame, const GstImagingViewSettings *settings,
     const GstImagingViewPicture *picture, GstBuffer *jpeg)
 {
-  GString *header = write_header (id, serial, time, frame, settings, picture);
+  g_autoptr (GString) header =
+      write_header (id, serial, time, frame, settings, picture);
   const gsize n = gst_buffer_get_size (jpeg);
   const gsize size = sizeof (guint32) + header->len + n;
   guint8 *message = g_malloc (size);
@@ -319,6 +320,5 @@ gst_imaging_view_message (guint id, guint64 serial, gint64 time,
   GST_WRITE_UINT32_LE (message, (guint32) header->len);
   memcpy (message + sizeof (guint32), header->str, header->len);
   gst_buffer_extract (jpeg, 0, message + sizeof (guint32) + header->len, n);
-  g_string_free (header, TRUE);
   return g_bytes_new_take (message, size);
 }

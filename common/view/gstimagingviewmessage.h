@@ -4,11 +4,7 @@
 
 #include "gstimagingviewpicture.h"
 
-G_BEGIN_DECLS
-
 /* @time: when the frame passed. Returns: (transfer full) */
 GBytes *gst_imaging_view_message (guint id, guint64 serial, gint64 time,
     const GstImagingViewFrame *frame, const GstImagingViewSettings *settings,
     const GstImagingViewPicture *picture, GstBuffer *jpeg);
-
-G_END_DECLS

@@ -5,8 +5,6 @@
 
 #include "gstimagingviewsection.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   guint width, height;
   guint source_width, source_height; /* of the section */
@@ -21,5 +19,3 @@ typedef struct {
 void gst_imaging_view_picture_make (GstImagingViewPicture *self,
     const GstImagingViewFrame *frame, const GstImagingViewSettings *settings);
 void gst_imaging_view_picture_clear (GstImagingViewPicture *self);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 
 #include "gstimagingviewsection.h"
 
-G_BEGIN_DECLS
-
 /* The mean over the area of each of @width x @height pixels that together cover
  * @crop. A sample that lies in two pixels counts in each by the area there. NaN
  * is left out; a pixel of nothing else is NaN.
@@ -13,5 +11,3 @@ G_BEGIN_DECLS
 void gst_imaging_view_reduce (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, const GstImagingViewRectangle *crop,
     guint width, guint height, gdouble *values);
-
-G_END_DECLS

@@ -5,8 +5,6 @@
 #include "gstimagingviewframe.h"
 #include "gstimagingviewsettings.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_IMAGING_VIEW_FRAME,
   GST_IMAGING_VIEW_ROW,
@@ -60,5 +58,3 @@ guint *gst_imaging_view_section_columns (guint first, guint n);
  * has been seen */
 gboolean gst_imaging_view_section_has (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, gdouble x, gdouble y);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "files/gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_IMAGING_VIEW_PLAIN, /* no colours, or R, G, B with all bits of the type */
   GST_IMAGING_VIEW_RGB,
@@ -52,5 +50,3 @@ void gst_imaging_view_video_unpack (
 /* Turns @n samples of @channels of colours into R, G, B, in place */
 void gst_imaging_view_video_become_rgb (const GstImagingViewMeaning *meaning,
     guint channels, gsize n, gdouble *values);
-
-G_END_DECLS

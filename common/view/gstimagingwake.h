@@ -7,8 +7,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-G_BEGIN_DECLS
-
 typedef struct {
   gint fds[2]; /* of a pipe; -1 where no more could be opened */
 } GstImagingWake;
@@ -62,5 +60,3 @@ gst_imaging_wake_wait_for_two (GstImagingWake *self, gint fd, gint timeout_ms)
   else /* no descriptors are left */
     g_usleep (10000);
 }
-
-G_END_DECLS

@@ -10,8 +10,6 @@
 #include <cpl_error.h>
 #include <gdal.h>
 
-G_BEGIN_DECLS
-
 typedef struct {
   __typeof__ (GDALAllRegister) *register_all;
   __typeof__ (GDALOpenEx) *open;
@@ -59,5 +57,3 @@ const GstInsarGdal *gst_insar_gdal_get (
 /* Around all calls of this thread: errors of GDAL are kept for our message. */
 void gst_insar_gdal_begin (const GstInsarGdal *gdal, gboolean allow_urls);
 void gst_insar_gdal_end (const GstInsarGdal *gdal);
-
-G_END_DECLS

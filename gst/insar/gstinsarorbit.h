@@ -7,8 +7,6 @@
 
 #include "imk/insarform-orbit.h"
 
-G_BEGIN_DECLS
-
 /**
  * GstInsarOrbit:
  * @orbit: its times count from the midnight that begins the year of the states
@@ -34,5 +32,3 @@ void gst_insar_orbit_free (GstInsarOrbit *self);
 /* In gstinsarorbitxml.c: what a file of ISCE2 says. */
 ImkStatus gst_insar_orbit_parse_isce (GstInsarOrbit *self, const gchar *text,
     gsize size, const gchar *name, ImkError *error);
-
-G_END_DECLS

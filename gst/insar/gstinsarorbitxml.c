@@ -250,7 +250,7 @@ gst_insar_orbit_parse_isce (GstInsarOrbit *orbit, const gchar *text, gsize size,
       .text = add_text,
   };
   Parser self = {.orbit = orbit, .value = g_string_new (NULL)};
-  GMarkupParseContext *context = g_markup_parse_context_new (
+  g_autoptr (GMarkupParseContext) context = g_markup_parse_context_new (
       &funcs, G_MARKUP_TREAT_CDATA_AS_TEXT, &self, NULL);
   g_autoptr (GError) why = NULL;
   ImkStatus status;
@@ -264,7 +264,6 @@ gst_insar_orbit_parse_isce (GstInsarOrbit *orbit, const gchar *text, gsize size,
   else
     status = imk_error_set (
         error, IMK_ERROR_FILE, "\"%s\" is no XML file: %s", name, why->message);
-  g_markup_parse_context_free (context);
   g_queue_clear_full (&self.components, g_free);
   g_string_free (self.value, TRUE);
   g_free (self.property);

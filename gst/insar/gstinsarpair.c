@@ -54,18 +54,6 @@ gst_insar_pair_end_work (GstInsarPair *self)
   g_cond_broadcast (&self->changed);
 }
 
-void
-gst_insar_pair_post_eos (GstInsarPair *self, GstEvent *eos)
-{
-  GstMessage *message;
-
-  if (!GST_OBJECT_FLAG_IS_SET (self->element, GST_ELEMENT_FLAG_SINK))
-    return;
-  message = gst_message_new_eos (GST_OBJECT (self->element));
-  gst_message_set_seqnum (message, gst_event_get_seqnum (eos));
-  gst_element_post_message (self->element, message);
-}
-
 /* --- lines ---------------------------------------------------------------- */
 
 gboolean
@@ -256,7 +244,7 @@ static void
 push_segment (GstInsarPair *self, GstEvent *cause)
 {
   GstSegment segment;
-  GstEvent *event;
+  g_autoptr (GstEvent) event = NULL;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
   event = gst_event_new_segment (&segment);
@@ -265,7 +253,6 @@ push_segment (GstInsarPair *self, GstEvent *cause)
   self->seqnum = gst_event_get_seqnum (cause);
   g_mutex_unlock (&self->lock);
   push_event (self, event);
-  gst_event_unref (event);
 }
 
 /* The end of @side, and with it, or when nothing is left to do, of all. */
@@ -418,12 +405,11 @@ activate (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
 static gboolean
 can_seek (const GstInsarSide *side)
 {
-  GstQuery *query = gst_query_new_seeking (GST_FORMAT_DEFAULT);
+  g_autoptr (GstQuery) query = gst_query_new_seeking (GST_FORMAT_DEFAULT);
   gboolean can = FALSE;
 
   if (gst_pad_peer_query (side->pad, query))
     gst_query_parse_seeking (query, NULL, &can, NULL, NULL);
-  gst_query_unref (query);
   return can;
 }
 

@@ -7,8 +7,6 @@
 #include "gstimagingelement.h"
 #include "gstinsarslc.h"
 
-G_BEGIN_DECLS
-
 enum { GST_INSAR_REFERENCE, GST_INSAR_SECONDARY, GST_INSAR_N_SIDES };
 
 /* What an element does for its pair; called under the lock unless noted. */
@@ -80,10 +78,6 @@ gboolean gst_insar_pair_src_event (
  * or in the busy thread. */
 void gst_insar_pair_describe (GstInsarPair *self, GstBuffer *buffer);
 
-/* Posts the message EOS where the element is a sink: it has no pads to send
- * @eos to. */
-void gst_insar_pair_post_eos (GstInsarPair *self, GstEvent *eos);
-
 /* Under the lock. Returns: whether any side is */
 gboolean gst_insar_pair_is_flushing (GstInsarPair *self);
 
@@ -104,5 +98,3 @@ void gst_insar_pair_report (
 /* After streaming has stopped: stops the engine and resets the outputs, and the
  * pair to no images. A flush may come even now. */
 void gst_insar_pair_stop (GstInsarPair *self);
-
-G_END_DECLS

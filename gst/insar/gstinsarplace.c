@@ -32,12 +32,11 @@ gst_insar_place_append_number (
 static void
 set_numbers (GstCaps *caps, const gchar *field, const gdouble *numbers, gsize n)
 {
-  GString *text = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
 
   for (gsize i = 0; i < n; i++)
     gst_insar_place_append_number (text, i ? " " : "", numbers[i]);
   gst_caps_set_simple (caps, field, G_TYPE_STRING, text->str, NULL);
-  g_string_free (text, TRUE);
 }
 
 void

@@ -5,8 +5,6 @@
 
 #include <gst/gst.h>
 
-G_BEGIN_DECLS
-
 /* A ground control point: column and line from the corner of the first sample,
  * then coordinates of the CRS. */
 typedef struct {
@@ -51,5 +49,3 @@ void gst_insar_place_rescale (GstInsarPlace *self, const GstInsarGrid *grid);
 /* Appends the shortest text that reads as @value, in any locale. */
 void gst_insar_place_append_number (
     GString *text, const gchar *before, gdouble value);
-
-G_END_DECLS

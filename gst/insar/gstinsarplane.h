@@ -8,8 +8,6 @@
 
 #include "imk/status.h"
 
-G_BEGIN_DECLS
-
 /**
  * GstInsarPlane:
  * @name: how messages call the file
@@ -49,5 +47,3 @@ void gst_insar_plane_line (
  * them. Values beyond @most, which some programs write for none, are replaced,
  * too. Returns: how many had none; all: nothing was done */
 gsize gst_insar_plane_fill (GstInsarPlane *self, gfloat most);
-
-G_END_DECLS

@@ -8,8 +8,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 /**
  * GstInsarSpacing:
  * @range: slant range from column to column: c / (2 rng_samp_rate)
@@ -101,5 +99,3 @@ gchar *gst_insar_prm_find_text (const gchar *text, const gchar *key);
 void gst_insar_prm_free (GstInsarPrm *prm);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstInsarPrm, gst_insar_prm_free)
-
-G_END_DECLS

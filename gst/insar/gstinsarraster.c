@@ -275,8 +275,7 @@ save_envi_header (
     const GstInsarRaster *self, const GstInsarGrid *grid, GError **error)
 {
   const GstInsarRasterInfo *info = &self->info;
-  GString *text = g_string_new ("ENVI\n");
-  gboolean ok;
+  g_autoptr (GString) text = g_string_new ("ENVI\n");
 
   g_string_append_printf (text,
       "samples = %u\nlines = %u\nbands = %u\nheader offset = 0\n"
@@ -294,9 +293,7 @@ save_envi_header (
       text, "}\ndata ignore value = %s\n", isnan (info->no_data) ? "NaN" : "0");
   append_envi_place (text, self);
   set_cards (self, grid, set_envi_card, text);
-  ok = save_text (text, self->location, ".hdr", error);
-  g_string_free (text, TRUE);
-  return ok;
+  return save_text (text, self->location, ".hdr", error);
 }
 
 /* --- GDAL's .vrt ---------------------------------------------------------- */
@@ -377,8 +374,7 @@ append_vrt_band (GString *text, const GstInsarRaster *self, guint i)
 static gboolean
 save_vrt (const GstInsarRaster *self, const GstInsarGrid *grid, GError **error)
 {
-  GString *text = g_string_new (NULL);
-  gboolean ok;
+  g_autoptr (GString) text = g_string_new (NULL);
 
   g_string_append_printf (text,
       "<VRTDataset rasterXSize=\"%u\" rasterYSize=\"%u\">\n", self->info.width,
@@ -390,9 +386,7 @@ save_vrt (const GstInsarRaster *self, const GstInsarGrid *grid, GError **error)
   for (guint i = 0; i < self->info.n_bands; i++)
     append_vrt_band (text, self, i);
   g_string_append (text, "</VRTDataset>\n");
-  ok = save_text (text, self->location, ".vrt", error);
-  g_string_free (text, TRUE);
-  return ok;
+  return save_text (text, self->location, ".vrt", error);
 }
 
 /* --- GeoTIFF -------------------------------------------------------------- */

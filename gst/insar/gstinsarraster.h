@@ -9,8 +9,6 @@
 
 #include "gstinsarplace.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   const gchar *name, *unit;
 } GstInsarBand;
@@ -58,5 +56,3 @@ void gst_insar_raster_report (
 
 /* Without gst_insar_raster_finish () nothing of it stays. */
 void gst_insar_raster_free (GstInsarRaster *self);
-
-G_END_DECLS

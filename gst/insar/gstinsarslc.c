@@ -115,14 +115,8 @@ gst_insar_slc_map_lines (
 ImkImage
 gst_insar_slc_lines (const GstInsarSlcInfo *info, gpointer data, gsize size)
 {
-  return (ImkImage){
-      .data = data,
-      .stride = info->line_size,
-      .width = info->width,
-      .height = (guint) (size / info->line_size),
-      .channels = 1,
-      .type = info->type,
-  };
+  return imk_image_of_rows (
+      data, info->type, info->width, (guint) (size / info->line_size));
 }
 
 gboolean

@@ -10,8 +10,6 @@
 
 #include "imk/image.h"
 
-G_BEGIN_DECLS
-
 /* Caps for pad templates. @formats: "{ ci16, cf32 }", a list of formats */
 #define GST_INSAR_SLC_CAPS(formats) \
   "application/x-slc, format = (string) " formats ", width = (int) [ 1, " \
@@ -78,5 +76,3 @@ gboolean gst_insar_slc_is_rewind (GstEvent *seek);
  * (nullable): of it, %NULL before caps */
 void gst_insar_slc_post_end (GstElement *element, const gchar *name,
     const GstInsarSlcInfo *info, guint n_lines);
-
-G_END_DECLS

@@ -4,11 +4,15 @@
  * happens while lines come. */
 #pragma once
 
-#include "gstinsarform.h"
+#include "gstimagingelement.h"
 #include "gstinsarformpicture.h"
 #include "insar/gstinsarpair.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_INSAR_FORM (gst_insar_form_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstInsarForm, gst_insar_form, GST, INSAR_FORM, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (insarform);
 
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_form_debug);
 
@@ -111,5 +115,3 @@ void gst_insar_form_rasters_write (GstInsarForm *self, const gfloat *row);
 void gst_insar_form_rasters_finish (GstInsarForm *self);
 
 void gst_insar_form_rasters_clear (GstInsarForm *self);
-
-G_END_DECLS

@@ -35,6 +35,8 @@
 
 #include <gst/video/video.h>
 
+#include "gstimagingpicture.h"
+
 GST_DEBUG_CATEGORY (gst_insar_form_debug);
 #define GST_CAT_DEFAULT gst_insar_form_debug
 
@@ -46,9 +48,7 @@ static GstStaticPadTemplate secondary_template =
     GST_STATIC_PAD_TEMPLATE ("secondary", GST_PAD_SINK, GST_PAD_ALWAYS,
         GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32 }")));
 
-#define TENSOR_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, types = " \
-  "(string) float32"
+#define TENSOR_CAPS GST_IMAGING_PICTURE_TENSOR_CAPS
 #define GREY_CAPS \
   GST_VIDEO_CAPS_MAKE ("{ GRAY8, " GST_VIDEO_NE (GRAY16) " }") "; " TENSOR_CAPS
 
@@ -200,22 +200,13 @@ gst_insar_form_stop (GstElement *element)
   gst_insar_form_rasters_clear (self);
 }
 
-/* With files alone it is a sink, for whose EOS the pipeline waits. */
-static void
-set_sink_flag (GstInsarForm *self)
-{
-  if (gst_insar_form_has_pads (self))
-    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
-  else
-    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
-}
-
 static gboolean
 gst_insar_form_start (GstElement *element)
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
 
-  set_sink_flag (self);
+  /* with files alone */
+  gst_imaging_element_set_sink (&self->base, !gst_insar_form_has_pads (self));
   return gst_imaging_engine_start (self->base.engine);
 }
 

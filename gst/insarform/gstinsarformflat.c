@@ -113,12 +113,5 @@ gst_insar_form_flat_lines (GstInsarFormFlat *self, guint first, guint n)
     imk_insarform_earth_line (self->earth, first + i, self->heights,
         self->n_threads, self->phases + (gsize) i * self->width);
   }
-  return (ImkImage){
-      .data = self->phases,
-      .stride = self->width * sizeof (gfloat),
-      .width = self->width,
-      .height = n,
-      .channels = 1,
-      .type = IMK_TYPE_F32,
-  };
+  return imk_image_of_rows (self->phases, IMK_TYPE_F32, self->width, n);
 }

@@ -101,7 +101,7 @@ finish (GstInsarForm *self)
   if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
     GST_ELEMENT_FLOW_ERROR (self, flow);
   push_end (GST_ELEMENT (self), eos, TRUE);
-  gst_insar_pair_post_eos (pair, eos);
+  gst_imaging_element_post_eos (&self->base, eos);
   gst_event_unref (eos);
   g_mutex_lock (&pair->lock);
   /* no linked pad is no failure: the summary has been posted */

@@ -10,8 +10,6 @@
 
 #include "imk/insarform.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_INSAR_PICTURE_PHASE,
   GST_INSAR_PICTURE_COHERENCE,
@@ -47,5 +45,3 @@ void gst_insar_picture_put_floats (
  * the peer takes, with the metadata of @pair. */
 GstFlowReturn gst_insar_picture_push (GstImagingSrcPad *output,
     GstInsarPicture picture, const GstInsarCells *cells, GstInsarPair *pair);
-
-G_END_DECLS

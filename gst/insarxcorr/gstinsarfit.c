@@ -14,10 +14,15 @@
  * fdsink
  * ]|
  */
-#include "gstinsarfit.h"
+#include <gst/gst.h>
 
 #include "gstimagingsettings.h"
 #include "gstinsarxcorrtext.h"
+
+#define GST_TYPE_INSAR_FIT (gst_insar_fit_get_type ())
+G_DECLARE_FINAL_TYPE (GstInsarFit, gst_insar_fit, GST, INSAR_FIT, GstElement)
+
+GST_ELEMENT_REGISTER_DECLARE (insarfit);
 
 GST_DEBUG_CATEGORY_STATIC (insarfit_debug);
 #define GST_CAT_DEFAULT insarfit_debug
@@ -88,20 +93,19 @@ static GstFlowReturn
 gst_insar_fit_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   GstInsarFit *self = GST_INSAR_FIT (parent);
+  g_autoptr (GstBuffer) owned = buffer;
   gboolean fits;
   GstMapInfo map;
 
   if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
     GST_ELEMENT_ERROR (self, RESOURCE, READ,
         ("The memory of the offsets cannot be read."), (NULL));
-    gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
   fits = self->text->len + map.size <= MAX_TEXT;
   if (fits)
     g_string_append_len (self->text, (const gchar *) map.data, map.size);
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
   if (fits)
     return GST_FLOW_OK;
   GST_ELEMENT_ERROR (self, STREAM, FORMAT,
@@ -116,7 +120,7 @@ make_fit (GstInsarFit *self, ImkError *error)
   const Settings *settings = gst_imaging_settings_now (self->settings);
   GstBuffer *buffer = NULL;
   ImkInsarxcorrFit fit;
-  GArray *points = gst_insar_text_parse_rows (
+  g_autoptr (GArray) points = gst_insar_text_parse_rows (
       self->text->str, self->text->len, settings->snr, error);
 
   if (!points)
@@ -129,7 +133,6 @@ make_fit (GstInsarFit *self, ImkError *error)
             .min_correlation = settings->snr, .is_wanted = TRUE});
     buffer = gst_insar_text_of_fit (&fit);
   }
-  g_array_unref (points);
   return buffer;
 }
 
@@ -156,12 +159,11 @@ push_fit (GstInsarFit *self)
 static gboolean
 push_segment (GstInsarFit *self, GstEvent *cause)
 {
-  GstCaps *caps = gst_static_pad_template_get_caps (&src_template);
+  g_autoptr (GstCaps) caps = gst_static_pad_template_get_caps (&src_template);
   GstSegment segment;
   GstEvent *event;
 
   gst_pad_push_event (self->src, gst_event_new_caps (caps));
-  gst_caps_unref (caps);
   gst_segment_init (&segment, GST_FORMAT_TIME);
   event = gst_event_new_segment (&segment);
   gst_event_set_seqnum (event, gst_event_get_seqnum (cause));

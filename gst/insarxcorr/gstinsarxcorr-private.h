@@ -7,11 +7,15 @@
 #include "gstimagingtable.h"
 #include "imk/insarxcorr-judge.h"
 #include "insar/gstinsarpair.h"
-#include "gstinsarxcorr.h"
+#include "gstimagingelement.h"
 #include "gstinsarxcorrend.h"
 #include "gstinsarxcorrsettings.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_INSAR_XCORR (gst_insar_xcorr_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstInsarXcorr, gst_insar_xcorr, GST, INSAR_XCORR, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (insarxcorr);
 
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_xcorr_debug);
 
@@ -69,5 +73,3 @@ void gst_insar_xcorr_stop_work (GstInsarXcorr *self);
  * or tensor. @header_sent: of CSV, which has one */
 GstFlowReturn gst_insar_output_push_row (GstImagingSrcPad *output,
     const GstImagingResult *result, gboolean *header_sent);
-
-G_END_DECLS

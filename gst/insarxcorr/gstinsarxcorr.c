@@ -166,8 +166,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
 }
 
 /* Another pair of the same images: the caps of the output may change. */
-static ImkStatus
-apply_settings (
+ImkStatus
+gst_insar_xcorr_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
@@ -178,17 +178,6 @@ apply_settings (
   gst_pad_mark_reconfigure (GST_PAD (self->src));
   return IMK_OK;
 }
-
-static const GstImagingSettingsTable table = {
-    .settings = gst_insar_settings,
-    .n_settings = GST_INSAR_N_SETTINGS,
-    .size = sizeof (GstInsarSettings),
-    .timeless = TRUE,
-    .replan = GST_INSAR_SETTINGS_KERNEL,
-    .has_engine = TRUE,
-    .init = gst_insar_settings_init,
-    .apply = apply_settings,
-};
 
 /* Making a context takes a GPU about as long as the CPU takes for this many
  * samples. */
@@ -252,18 +241,6 @@ gst_insar_xcorr_stop (GstElement *element)
   gst_insar_end_reset (self->end, TRUE);
 }
 
-/* With a file alone it is a sink, for whose EOS the pipeline waits. */
-static void
-set_sink_flag (GstInsarXcorr *self)
-{
-  if (gst_pad_is_linked (GST_PAD (self->src)) ||
-      gst_imaging_src_pads_has (self->base.outputs, FIT) ||
-      gst_imaging_src_pads_has (self->base.outputs, RASTERS))
-    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
-  else
-    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
-}
-
 /* The first of cuda-devices is the one that the engine opens. */
 static gboolean
 gst_insar_xcorr_start (GstElement *element)
@@ -272,7 +249,11 @@ gst_insar_xcorr_start (GstElement *element)
   GstInsarSettings *wanted = gst_imaging_settings_copy (self->base.settings);
   gboolean ok;
 
-  set_sink_flag (self);
+  /* with a file alone */
+  gst_imaging_element_set_sink (
+      &self->base, !gst_pad_is_linked (GST_PAD (self->src)) &&
+                       !gst_imaging_src_pads_has (self->base.outputs, FIT) &&
+                       !gst_imaging_src_pads_has (self->base.outputs, RASTERS));
   g_clear_pointer (&self->others, g_array_unref);
   ok = gst_imaging_engine_choose_devices (
       self->base.engine, wanted->cuda_devices, &self->others);
@@ -306,7 +287,7 @@ gst_insar_xcorr_class_init (GstInsarXcorrClass *klass)
   object_class->finalize = gst_insar_xcorr_finalize;
   GST_IMAGING_ELEMENT_CLASS (klass)->start = gst_insar_xcorr_start;
   GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_insar_xcorr_stop;
-  gst_imaging_settings_install (object_class, &table);
+  gst_imaging_settings_install (object_class, &gst_insar_xcorr_table);
 
   gst_element_class_set_static_metadata (element_class, "SAR image offsets",
       "Filter/Analyzer",
@@ -333,7 +314,7 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
       [FIT] = "fit", [RASTERS] = "rasters", [SRC] = "src"};
   GstElementClass *element_class = GST_ELEMENT_GET_CLASS (self);
 
-  gst_imaging_element_set_up (&self->base, &funcs, &table);
+  gst_imaging_element_set_up (&self->base, &funcs, &gst_insar_xcorr_table);
   gst_imaging_element_add_outputs (
       &self->base, names, N_PADS, gst_insar_pair_src_event);
   self->end = gst_insar_end_new (GST_ELEMENT (self), self->base.outputs);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "gstimagingpicture.h"
 #include "gstinsarxcorrtext.h"
 #include "insar/gstinsarraster.h"
 
@@ -39,8 +40,7 @@ static GstStaticPadTemplate templates[N_END_PADS] = {
     GST_STATIC_PAD_TEMPLATE ("fit", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS ("text/x-gmtsar-prm")),
     GST_STATIC_PAD_TEMPLATE ("rasters", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS ("other/tensors, format = (string) static, num_tensors "
-                         "= (int) 1, types = (string) float32")),
+        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS)),
 };
 
 /* A patch that takes part in the fit if its correlation is high enough. */

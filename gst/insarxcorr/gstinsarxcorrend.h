@@ -7,8 +7,6 @@
 #include "imk/insarxcorr.h"
 #include "insar/gstinsarpair.h"
 
-G_BEGIN_DECLS
-
 /* The source pads of insarxcorr: those of the end come first. */
 enum { FIT, RASTERS, N_END_PADS, SRC = N_END_PADS, N_PADS };
 
@@ -49,5 +47,3 @@ void gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete);
 
 /* After a flush, or when the element has stopped: forgets all rows. */
 void gst_insar_end_reset (GstInsarEnd *self, gboolean stopped);
-
-G_END_DECLS

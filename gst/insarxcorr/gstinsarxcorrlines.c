@@ -346,7 +346,7 @@ push_end (GstElement *element, GstEvent *eos, gboolean complete)
   gst_insar_end_push (self->end, eos, complete);
   gst_imaging_src_pad_event (self->src, eos);
   if (complete)
-    gst_insar_pair_post_eos (&self->pair, eos);
+    gst_imaging_element_post_eos (&self->base, eos);
 }
 
 const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {

@@ -8,7 +8,7 @@
 #define GMTSAR_FIT_SNR 18
 #define FIT_SNR_OF_MODE -2 /* GMTSAR's with mode=compat, else significant */
 
-#define KERNEL GST_INSAR_SETTINGS_KERNEL
+#define KERNEL (1 << 0) /* what makes another kernel: all properties */
 typedef GstInsarSettings Settings;
 
 static const GEnumValue grid_values[] = {
@@ -31,7 +31,7 @@ static const GEnumValue method_values[] = {
     {0, NULL, NULL},
 };
 
-const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
+static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT ("nx", NEXT_SET, KERNEL, Settings, config.nx, 1, 1000000,
         "patches",
         "Number of patches in a row. With patches of P columns, their centres "
@@ -140,10 +140,10 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         "with mode=precise"),
 };
 
-void
-gst_insar_settings_init (gpointer settings)
+static void
+init_settings (gpointer data)
 {
-  GstInsarSettings *self = settings;
+  GstInsarSettings *self = data;
   ImkInsarxcorrConfig *c = &self->config;
 
   self->use_shift = TRUE;
@@ -151,6 +151,17 @@ gst_insar_settings_init (gpointer settings)
   imk_insarxcorr_config_init (c);
   c->min_correlation = FIT_SNR_OF_MODE;
 }
+
+const GstImagingSettingsTable gst_insar_xcorr_table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (GstInsarSettings),
+    .timeless = TRUE,
+    .replan = KERNEL,
+    .has_engine = TRUE,
+    .init = init_settings,
+    .apply = gst_insar_xcorr_apply,
+};
 
 gdouble
 gst_insar_settings_min_correlation (const GstInsarSettings *self)

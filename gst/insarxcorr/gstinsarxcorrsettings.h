@@ -5,8 +5,6 @@
 #include "gstimagingsettings.h"
 #include "imk/insarxcorr.h"
 
-G_BEGIN_DECLS
-
 /* Of the config, the images come with the caps. */
 typedef struct {
   ImkInsarxcorrConfig config;
@@ -16,13 +14,12 @@ typedef struct {
   GstImagingArray *cuda_devices;
 } GstInsarSettings;
 
-/* All properties are of one group, which makes another kernel. */
-#define GST_INSAR_SETTINGS_KERNEL (1 << 0)
+/* Of a GstInsarSettings. */
+extern const GstImagingSettingsTable gst_insar_xcorr_table;
 
-#define GST_INSAR_N_SETTINGS 24
-extern const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS];
-
-void gst_insar_settings_init (gpointer settings);
+/* Of the table. */
+ImkStatus gst_insar_xcorr_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 /* Returns: fit-snr as the kernel takes it; its default depends on the mode */
 gdouble gst_insar_settings_min_correlation (const GstInsarSettings *self);
@@ -40,5 +37,3 @@ void gst_insar_free_gross_offsets (gpointer offsets);
  * Returns: IMK_ERROR_CONFIG for those that are not of its size */
 ImkStatus gst_insar_settings_use_files (
     const GstInsarSettings *self, ImkInsarxcorrConfig *config, ImkError *error);
-
-G_END_DECLS

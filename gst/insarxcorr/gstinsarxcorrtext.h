@@ -7,8 +7,6 @@
 #include "imk/insarxcorr-fit.h"
 #include "imk/insarxcorr.h"
 
-G_BEGIN_DECLS
-
 /* One row of freq_xcorr.dat: x, dx, y, dy, correlation. */
 void gst_insar_text_append_row (GString *text, gdouble x, gdouble dx, gdouble y,
     gdouble dy, gdouble correlation);
@@ -49,5 +47,3 @@ GstInsarFitOrigin gst_insar_text_origin (const ImkInsarxcorrConfig *config);
  * @points: the ImkInsarxcorrPoint of @fit */
 void gst_insar_text_post_fit (GstElement *element, const GArray *points,
     const ImkInsarxcorrFit *fit, const GstInsarFitOrigin *origin);
-
-G_END_DECLS

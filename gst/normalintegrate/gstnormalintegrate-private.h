@@ -4,11 +4,15 @@
 
 #include "gstimagingpicture.h"
 #include "gstimagingsrcpads.h"
-#include "gstnormalintegrate.h"
+#include "gstimagingelement.h"
 #include "gstnormalintegratealbedo.h"
 #include "gstnormalintegrateconfig.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_NORMAL_INTEGRATE (gst_normal_integrate_get_type ())
+G_DECLARE_FINAL_TYPE (GstNormalIntegrate, gst_normal_integrate, GST,
+    NORMAL_INTEGRATE, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (normalintegrate);
 
 #define GST_NORMAL_INTEGRATE_MESH_CAPS \
   "model/x-ply; model/obj; model/gltf-binary"
@@ -66,5 +70,3 @@ void gst_normal_integrate_register_meta (void);
  * as a file. */
 ImkStatus gst_normal_integrate_make_mesh (
     GstNormalIntegrateWork *w, GstBuffer *normals, ImkError *error);
-
-G_END_DECLS

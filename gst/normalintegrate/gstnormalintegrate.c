@@ -297,7 +297,7 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 static gboolean
 set_caps (GstNormalIntegrate *self, GstCaps *caps)
 {
-  GstCaps *carrier;
+  g_autoptr (GstCaps) carrier = NULL;
   ImkError error;
   gboolean ok;
 
@@ -310,23 +310,9 @@ set_caps (GstNormalIntegrate *self, GstCaps *caps)
                 ? gst_video_info_to_caps (&self->picture.carrier)
                 : gst_caps_ref (caps);
   ok = gst_imaging_engine_set_caps (self->base.engine, carrier, NULL);
-  gst_caps_unref (carrier);
   if (ok)
     gst_caps_replace (&self->caps, caps);
   return ok;
-}
-
-/* As the end of a pipeline, see below. */
-static void
-post_eos (GstNormalIntegrate *self, GstEvent *event)
-{
-  GstMessage *message;
-
-  if (!GST_OBJECT_FLAG_IS_SET (self, GST_ELEMENT_FLAG_SINK))
-    return;
-  message = gst_message_new_eos (GST_OBJECT (self));
-  gst_message_set_seqnum (message, gst_event_get_seqnum (event));
-  gst_element_post_message (GST_ELEMENT (self), message);
 }
 
 static gboolean
@@ -346,7 +332,7 @@ gst_normal_integrate_sink_event (
       negotiate_all (self);
     gst_imaging_src_pads_event (self->base.outputs, event);
     if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
-      post_eos (self, event);
+      gst_imaging_element_post_eos (&self->base, event);
   }
   gst_event_unref (event);
   return ok;
@@ -390,6 +376,13 @@ gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 
 /* --- GstElement ---------------------------------------------------------- */
 
+static gboolean
+has_outputs (GstNormalIntegrate *self)
+{
+  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
+  return GST_ELEMENT (self)->numsrcpads > 0;
+}
+
 static void
 reset (GstNormalIntegrate *self)
 {
@@ -397,17 +390,6 @@ reset (GstNormalIntegrate *self)
   gst_clear_caps (&self->caps);
   self->n_maps = 0;
   self->has_warned_beside = FALSE;
-}
-
-/* Without an output a pipeline ends here: it waits for our EOS. */
-static void
-become_sink (GstNormalIntegrate *self)
-{
-  GST_IMAGING_HOLD (GST_OBJECT_GET_LOCK (self));
-  if (GST_ELEMENT (self)->numsrcpads == 0)
-    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
-  else
-    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
 }
 
 static gboolean
@@ -419,7 +401,7 @@ gst_normal_integrate_start (GstElement *element)
   if (!gst_imaging_engine_start (self->base.engine))
     return FALSE;
   gst_normal_integrate_albedo_start (self->albedo);
-  become_sink (self);
+  gst_imaging_element_set_sink (&self->base, !has_outputs (self));
   return TRUE;
 }
 

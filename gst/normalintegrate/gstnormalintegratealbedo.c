@@ -44,7 +44,8 @@ self_of (GstPad *pad)
 static GstClockTime
 running_time (GstPad *pad, GstBuffer *buffer)
 {
-  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
+  g_autoptr (GstEvent) event =
+      gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
   GstClockTime time = GST_CLOCK_TIME_NONE;
   const GstSegment *segment;
 
@@ -54,7 +55,6 @@ running_time (GstPad *pad, GstBuffer *buffer)
   if (segment->format == GST_FORMAT_TIME)
     time = gst_segment_to_running_time (
         segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
-  gst_event_unref (event);
   return time;
 }
 

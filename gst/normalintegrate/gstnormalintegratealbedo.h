@@ -5,8 +5,6 @@
 #include "gstimagingengine.h"
 #include "gstimagingpicture.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstNormalIntegrateAlbedo GstNormalIntegrateAlbedo;
 
 /* @element: owns the result; @engine: answers queries */
@@ -39,5 +37,3 @@ void gst_normal_integrate_albedo_follow (
 gboolean gst_normal_integrate_albedo_take (GstNormalIntegrateAlbedo *self,
     GstPad *sink, GstBuffer *normals, GstBuffer **albedo,
     GstImagingPicture *picture);
-
-G_END_DECLS

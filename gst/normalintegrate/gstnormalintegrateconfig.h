@@ -8,8 +8,6 @@
 
 #include "imk/normalintegrate-mesh.h"
 
-G_BEGIN_DECLS
-
 /* The properties. The format and the scale in the configuration are filled in
  * by map. */
 typedef struct {
@@ -41,5 +39,3 @@ ImkStatus gst_normal_integrate_mesh_format (
 /* Of the table, in gstnormalintegrate.c. */
 ImkStatus gst_normal_integrate_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "imk/normalintegrate.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   guint n;
   ImkNormalintegratePoint points[IMK_NORMALINTEGRATE_MAX_POINTS];
@@ -18,5 +16,3 @@ typedef struct {
  * names of the columns. */
 gpointer gst_normal_integrate_points_load (
     const gchar *property, const gchar *location, ImkError *error);
-
-G_END_DECLS

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "gstoctangio.h"
+#include "gstimagingelement.h"
 #include "gstoctangioimage.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_OCT_ANGIO (gst_oct_angio_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstOctAngio, gst_oct_angio, GST, OCT_ANGIO, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (octangio);
 
 struct _GstOctAngio {
   GstImagingElement base;
@@ -51,5 +55,3 @@ GstFlowReturn gst_oct_angio_compute (GstOctAngio *self);
 
 /* Frees flow and pool. */
 void gst_oct_angio_drop_flow (GstOctAngio *self);
-
-G_END_DECLS

@@ -30,9 +30,7 @@
 GST_DEBUG_CATEGORY_STATIC (octangio_debug);
 #define GST_CAT_DEFAULT octangio_debug
 
-#define TENSOR_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
-  "types = (string) float32"
+#define TENSOR_CAPS GST_IMAGING_PICTURE_TENSOR_CAPS
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (TENSOR_CAPS));
@@ -236,12 +234,11 @@ parse_caps (GstOctAngio *self, GstCaps *caps)
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   const gchar *text = gst_structure_get_string (s, "dimensions");
   guint64 dims[4] = {0, 1, 1, 1};
-  gchar **parts = g_strsplit (text ? text : "", ":", -1);
+  g_auto (GStrv) parts = g_strsplit (text ? text : "", ":", -1);
   guint n = g_strv_length (parts);
 
   for (guint i = 0; i < n && i < 4; i++)
     dims[i] = g_ascii_strtoull (parts[i], NULL, 10);
-  g_strfreev (parts);
   self->is_complex = dims[0] == 2;
   self->n_ascans = (guint) MIN (dims[self->is_complex ? 2 : 0], G_MAXUINT);
   self->n_depths = (guint) MIN (dims[1], G_MAXUINT);
@@ -530,14 +527,13 @@ static GstFlowReturn
 finish_set (GstOctAngio *self, GstClockTime entered)
 {
   GstFlowReturn flow = gst_oct_angio_compute (self);
-  GstBuffer *last = g_steal_pointer (&self->held[self->n_held - 1]);
+  g_autoptr (GstBuffer) last = g_steal_pointer (&self->held[self->n_held - 1]);
 
   for (guint i = 0; i + 1 < self->n_held; i++)
     gst_clear_buffer (&self->held[i]);
   self->n_held = 0;
   if (flow == GST_FLOW_OK)
     flow = show_set (self, last);
-  gst_buffer_unref (last);
   if (flow == GST_FLOW_CUSTOM_SUCCESS)
     return GST_FLOW_OK;
   gst_imaging_engine_count_frame (self->base.engine, entered);

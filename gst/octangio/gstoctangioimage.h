@@ -6,8 +6,6 @@
 
 #include "gstoctangiosettings.h"
 
-G_BEGIN_DECLS
-
 /* What the numbers stand for, and those that are black and white. */
 typedef struct {
   const gchar *name, *unit;
@@ -34,5 +32,3 @@ GstOctAngioQuantity gst_oct_angio_quantity (
 void gst_oct_angio_draw (const GstOctAngioQuantity *quantity,
     gboolean is_signed, const gfloat *flow, guint width, guint n_rows,
     const GstVideoInfo *info, guint8 *data);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "imk/octangio.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_OCT_ANGIO_ENFACE_NONE,
   GST_OCT_ANGIO_ENFACE_MEAN,
@@ -47,5 +45,3 @@ extern const GstImagingSettingsTable gst_oct_angio_table;
 /* Of gstoctangio.c. */
 ImkStatus gst_oct_angio_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
-G_END_DECLS

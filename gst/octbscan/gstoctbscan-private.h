@@ -4,13 +4,17 @@
 
 #include "gstimagingnumbering.h"
 #include "gstimagingquantity.h"
-#include "gstoctbscan.h"
+#include "gstimagingelement.h"
 #include "gstoctbscanenface.h"
 #include "gstoctbscangroup.h"
 #include "gstoctbscanpad.h"
 #include "gstoctbscansettings.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_OCT_BSCAN (gst_oct_bscan_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstOctBscan, gst_oct_bscan, GST, OCT_BSCAN, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (octbscan);
 
 GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 #define GST_CAT_DEFAULT gst_oct_bscan_debug
@@ -153,5 +157,3 @@ struct _GstOctBscan {
   gint wants_dispersion;
   gint warned_of_bad, warned_of_mirror;
 };
-
-G_END_DECLS

@@ -87,7 +87,7 @@ void
 gst_oct_bscan_set_found (
     GstOctBscan *self, const gchar *k_polynomial, const gchar *dispersion)
 {
-  GstStructure *s = gst_structure_new (
+  g_autoptr (GstStructure) s = gst_structure_new (
       "settings", "dispersion", G_TYPE_STRING, dispersion, NULL);
   GValue none = G_VALUE_INIT;
 
@@ -97,7 +97,6 @@ gst_oct_bscan_set_found (
   gst_structure_set_value (s, "dispersion-2", &none);
   gst_structure_take_value (s, "dispersion-3", &none);
   g_object_set (self, "settings", s, NULL);
-  gst_structure_free (s);
 }
 
 static void

@@ -6,8 +6,6 @@
 
 #include "imk/octbscan.h"
 
-G_BEGIN_DECLS
-
 /* The cameras in the order of the rows; the numbers belong to it. */
 typedef struct {
   guint n_cameras;
@@ -65,5 +63,3 @@ void gst_oct_bscan_calibration_free (GstOctBscanCalibration *self);
  * blanks comments and a header line, and changes decimal commas. Returns: lines
  * with numbers */
 guint gst_oct_bscan_table_clean (gchar *text);
-
-G_END_DECLS

@@ -46,7 +46,7 @@ static gboolean
 configure (GstOctBscan *self)
 {
   GstBufferPool *pool;
-  GstCaps *caps = NULL;
+  g_autoptr (GstCaps) caps = NULL;
   gboolean ok;
   ImkError error;
 
@@ -89,7 +89,6 @@ configure (GstOctBscan *self)
   self->in_use.must_configure = !ok;
   g_mutex_unlock (&self->engine_lock);
   gst_oct_bscan_forget_next_kernel (self);
-  gst_clear_caps (&caps);
   if (ok)
     gst_oct_bscan_warn_of_settings (self);
   return ok;

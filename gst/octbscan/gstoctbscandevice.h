@@ -6,8 +6,6 @@
 
 #include "gstoctbscanwork.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstOctBscanDevice GstOctBscanDevice;
 
 /* @context: of the device; @kernel: (nullable): of the engine, on its context;
@@ -40,5 +38,3 @@ ImkStatus gst_oct_bscan_device_get (GstOctBscanDevice *self,
 /* Waits for the batch of slot @number. */
 ImkStatus gst_oct_bscan_device_finish (
     GstOctBscanDevice *self, guint number, ImkError *error);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "imk/octbscan.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstOctBscanEnface GstOctBscanEnface;
 
 GstOctBscanEnface *gst_oct_bscan_enface_new (void);
@@ -38,5 +36,3 @@ GstBuffer *gst_oct_bscan_enface_image (GstOctBscanEnface *self,
     const GstVideoInfo *info, gboolean is_float,
     const ImkOctbscanConfig *config, gboolean db, GstBuffer *like,
     gfloat ends[4], ImkError *error);
-
-G_END_DECLS

@@ -8,8 +8,6 @@
 
 #include "imk/octbscan.h"
 
-G_BEGIN_DECLS
-
 /* A GstImagingFileLoad of a curve, [n] numbers: a GstImagingNdArray. */
 gpointer gst_oct_bscan_load_curve (
     const gchar *property, const gchar *location, ImkError *error);
@@ -26,5 +24,3 @@ gdouble *gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
 
 /* The @n numbers of a curve. */
 gdouble *gst_oct_bscan_get_curve (const GstImagingFile *file, guint32 *n);
-
-G_END_DECLS

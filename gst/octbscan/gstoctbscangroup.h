@@ -6,8 +6,6 @@
 
 #include "imk/status.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstOctBscanGroup GstOctBscanGroup;
 
 GstOctBscanGroup *gst_oct_bscan_group_new (void);
@@ -40,5 +38,3 @@ void gst_oct_bscan_group_add_lines (GstOctBscanGroup *self, GstBuffer *buffer);
  * and duration are those of the first */
 GstBuffer *gst_oct_bscan_group_next (GstOctBscanGroup *self, guint most,
     guint *n, ImkStatus *status, ImkError *error);
-
-G_END_DECLS

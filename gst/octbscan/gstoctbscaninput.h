@@ -4,8 +4,6 @@
 
 #include "gstoctbscan-private.h"
 
-G_BEGIN_DECLS
-
 /* --- gstoctbscanformat.c */
 
 /* Makes of the mapped plane of a B-scan the image that kernels take, without
@@ -74,5 +72,3 @@ void gst_oct_bscan_set_sink_functions (GstPad *sink);
 
 /* Makes the queue drop its B-scans, or accept them again. Any thread. */
 void gst_oct_bscan_set_flushing (GstOctBscan *self, gboolean flushing);
-
-G_END_DECLS

@@ -153,15 +153,14 @@ report_position (
     Report *r, const ImkOctbscanMirrorPosition *p, guint camera, guint i)
 {
   g_autofree gchar *name = g_strdup_printf ("camera-%u-mirror-%u", camera, i);
-  GstStructure *s = gst_structure_new ("mirror", "depth", G_TYPE_DOUBLE,
-      p->depth, "depth-um", G_TYPE_DOUBLE, p->depth_um, "width-before",
-      G_TYPE_DOUBLE, p->width_before, "width", G_TYPE_DOUBLE, p->width,
-      "width-limit", G_TYPE_DOUBLE, p->width_limit, "level", G_TYPE_DOUBLE,
-      p->level_db, "snr", G_TYPE_DOUBLE, p->snr_db, "phase-error",
-      G_TYPE_DOUBLE, p->phase_error, NULL);
+  g_autoptr (GstStructure) s = gst_structure_new ("mirror", "depth",
+      G_TYPE_DOUBLE, p->depth, "depth-um", G_TYPE_DOUBLE, p->depth_um,
+      "width-before", G_TYPE_DOUBLE, p->width_before, "width", G_TYPE_DOUBLE,
+      p->width, "width-limit", G_TYPE_DOUBLE, p->width_limit, "level",
+      G_TYPE_DOUBLE, p->level_db, "snr", G_TYPE_DOUBLE, p->snr_db,
+      "phase-error", G_TYPE_DOUBLE, p->phase_error, NULL);
 
   gst_structure_set (r->message, name, GST_TYPE_STRUCTURE, s, NULL);
-  gst_structure_free (s);
 }
 
 static void

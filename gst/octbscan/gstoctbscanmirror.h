@@ -5,8 +5,6 @@
 
 #include "gstoctbscan-private.h"
 
-G_BEGIN_DECLS
-
 GstOctBscanMirrors *gst_oct_bscan_mirrors_new (void);
 /* @self may be NULL. */
 void gst_oct_bscan_mirrors_free (GstOctBscanMirrors *self);
@@ -39,5 +37,3 @@ void gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in);
 ImkStatus gst_oct_bscan_scale_by_travel (ImkOctbscanMirrors *found,
     const ImkOctbscanFringe *fringes, guint camera, gdouble travel_um,
     gdouble *factor, gchar **doubt, ImkError *error);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 
 #include "gstoctbscanwork.h"
 
-G_BEGIN_DECLS
-
 /* --- gstoctbscannegotiate.c */
 
 /* Negotiates a pad. Call with the engine locked; it is unlocked during the
@@ -74,5 +72,3 @@ void gst_oct_bscan_describe_volume (const GstOctBscanWork *work,
  * @shift: as gst_oct_bscan_shift () tells */
 void gst_oct_bscan_describe_image (const GstOctBscanWork *work, guint output,
     guint k, gdouble shift, GstBuffer *image);
-
-G_END_DECLS

@@ -140,12 +140,11 @@ static GstBufferPool *
 decide_pool (GstOctBscanPad *self, GstImagingEngine *engine,
     const GstQuery *answer, GstImagingMemoryMode mode)
 {
-  GstQuery *query = gst_query_copy (answer);
+  g_autoptr (GstQuery) query = gst_query_copy (answer);
   GstBufferPool *pool = NULL;
 
   if (gst_imaging_allocation_decide_mode (engine, query, mode))
     gst_query_parse_nth_allocation_pool (query, 0, &pool, NULL, NULL, NULL);
-  gst_query_unref (query);
   if (pool && mode == GST_IMAGING_MEMORY_PINNED &&
       gst_imaging_engine_is_on_cuda (engine))
     make_ready (pool, self->info.size);
@@ -165,7 +164,7 @@ static GstFlowReturn
 decide_allocation (GstOctBscanPad *self, GstImagingEngine *engine, GMutex *lock)
 {
   GstCaps *caps = gst_imaging_src_pad_caps (GST_IMAGING_SRC_PAD (self));
-  GstQuery *query;
+  g_autoptr (GstQuery) query = NULL;
 
   drop_pools (self);
   if (!has_pool (self))
@@ -183,7 +182,6 @@ decide_allocation (GstOctBscanPad *self, GstImagingEngine *engine, GMutex *lock)
       !gst_imaging_context_info (gst_imaging_engine_context (engine))
            ->integrated)
     self->host = decide_pool (self, engine, query, GST_IMAGING_MEMORY_PINNED);
-  gst_query_unref (query);
   return self->pool ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;
 }
 

@@ -4,8 +4,6 @@
 
 #include "gstimagingsrcpads.h"
 
-G_BEGIN_DECLS
-
 #define GST_TYPE_OCT_BSCAN_PAD (gst_oct_bscan_pad_get_type ())
 G_DECLARE_FINAL_TYPE (
     GstOctBscanPad, gst_oct_bscan_pad, GST, OCT_BSCAN_PAD, GstImagingSrcPad)
@@ -64,5 +62,3 @@ gsize gst_oct_bscan_pad_step (const GstVideoInfo *info);
  * reason why not */
 GstFlowReturn gst_oct_bscan_pad_acquire_block (GstOctBscanPad *self,
     GstImagingEngine *engine, guint n, GstBuffer **buffer);
-
-G_END_DECLS

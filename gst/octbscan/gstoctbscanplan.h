@@ -5,8 +5,6 @@
 #include "gstoctbscan-private.h"
 #include "gstoctbscancalibration.h"
 
-G_BEGIN_DECLS
-
 /* --- gstoctbscankernel.c */
 
 /* Settings and input caps as a configuration of the kernel, with what its
@@ -82,5 +80,3 @@ gboolean gst_oct_bscan_is_settling (GstOctBscan *self);
 
 /* Takes the ends that @work has found. One thread at a time. */
 void gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *work);
-
-G_END_DECLS

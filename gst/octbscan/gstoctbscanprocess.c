@@ -84,7 +84,8 @@ add_others (GstOctBscan *self, const GstImagingArray *list, GPtrArray *devices,
     guint n_batches, ImkError *error)
 {
   ImkStatus status = IMK_OK;
-  GArray *ids = gst_imaging_context_list_ids (list->values, list->n, error);
+  g_autoptr (GArray) ids =
+      gst_imaging_context_list_ids (list->values, list->n, error);
 
   if (!ids)
     return IMK_ERROR_CONFIG;
@@ -100,7 +101,6 @@ add_others (GstOctBscan *self, const GstImagingArray *list, GPtrArray *devices,
                  : IMK_ERROR_UNAVAILABLE;
     g_clear_object (&context);
   }
-  g_array_unref (ids);
   return status;
 }
 

@@ -5,8 +5,6 @@
 
 #include "gstoctbscan-private.h"
 
-G_BEGIN_DECLS
-
 /* @work: (transfer full) */
 GstFlowReturn gst_oct_bscan_process (GstOctBscan *self, GstOctBscanWork *work);
 
@@ -34,5 +32,3 @@ gboolean gst_oct_bscan_fall_back (GstOctBscan *self,
  * whether the CPU continues; if not, an error has been posted */
 gboolean gst_oct_bscan_leave_device (GstOctBscan *self,
     const GstOctBscanWork *w, ImkStatus status, const ImkError *why);
-
-G_END_DECLS

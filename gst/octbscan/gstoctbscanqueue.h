@@ -6,8 +6,6 @@
 
 #include "gstoctbscandevice.h"
 
-G_BEGIN_DECLS
-
 /* @devices: (transfer full) (element-type GstOctBscanDevice): at least one
  * @n_batches: that each device holds at a time
  * @n_full: B-scans of a full batch */
@@ -46,5 +44,3 @@ guint gst_oct_bscan_queue_capacity (GstOctBscanQueue *self);
 /* Returns: (transfer full): the number of B-scans of each device, "cuda0",
  * "cuda1", ...; "cpu": those after the loss of the last device */
 GstStructure *gst_oct_bscan_queue_shares (GstOctBscanQueue *self);
-
-G_END_DECLS

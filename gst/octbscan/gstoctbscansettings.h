@@ -7,8 +7,6 @@
 #include "imk/octbscan-mirror.h"
 #include "imk/octbscan-sweep.h"
 
-G_BEGIN_DECLS
-
 typedef enum { SCALING_DB, SCALING_LINEAR } Scaling;
 
 /* Groups of settings: what changes with them. */
@@ -41,5 +39,3 @@ extern const GstImagingSettingsTable gst_oct_bscan_settings_table;
 /* Of the table, in gstoctbscanconfigure.c. */
 ImkStatus gst_oct_bscan_apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
-G_END_DECLS

@@ -5,8 +5,6 @@
 
 #include "gstoctbscan-private.h"
 
-G_BEGIN_DECLS
-
 /* The settings and formats of a number of B-scans. Immutable but for the count.
  * g_atomic_rc_box would count as well, but the thread sanitizer does not see
  * GLib count. */
@@ -120,5 +118,3 @@ ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
  * with the engine locked. */
 ImkStatus gst_oct_bscan_run_on_cpu (
     GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
-
-G_END_DECLS

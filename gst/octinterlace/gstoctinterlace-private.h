@@ -3,11 +3,16 @@
  * comment says otherwise. */
 #pragma once
 
+#include <gst/base/gstaggregator.h>
+
 #include "gstimaginglines.h"
 #include "gstimagingsettings.h"
-#include "gstoctinterlace.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_OCT_INTERLACE (gst_oct_interlace_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstOctInterlace, gst_oct_interlace, GST, OCT_INTERLACE, GstAggregator)
+
+GST_ELEMENT_REGISTER_DECLARE (octinterlace);
 
 #define GST_TYPE_OCT_INTERLACE_PAD (gst_oct_interlace_pad_get_type ())
 G_DECLARE_FINAL_TYPE (GstOctInterlacePad, gst_oct_interlace_pad, GST,
@@ -127,5 +132,3 @@ gboolean gst_oct_interlace_handle_missing (
  * GST_FLOW_OK with @bscan set, or the reason why not */
 GstFlowReturn gst_oct_interlace_make_bscan (GstOctInterlace *self,
     GPtrArray *cameras, GstClockTime time, GstBuffer **bscan);
-
-G_END_DECLS

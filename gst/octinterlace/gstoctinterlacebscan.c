@@ -38,14 +38,14 @@ copy_lines (GstOctInterlacePad *camera, guint first, guint step,
 static GstFlowReturn
 acquire (GstOctInterlace *self, GstBuffer **buffer)
 {
-  GstBufferPool *pool = gst_aggregator_get_buffer_pool (GST_AGGREGATOR (self));
+  g_autoptr (GstBufferPool) pool =
+      gst_aggregator_get_buffer_pool (GST_AGGREGATOR (self));
   GstFlowReturn flow = GST_FLOW_OK;
 
   if (pool)
     flow = gst_buffer_pool_acquire_buffer (pool, buffer, NULL);
   else
     *buffer = gst_buffer_new_allocate (NULL, self->lines.info.size, NULL);
-  gst_clear_object (&pool);
   return flow;
 }
 

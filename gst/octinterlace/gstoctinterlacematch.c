@@ -64,7 +64,7 @@ static gboolean
 drop_old_gap (GstOctInterlacePad *camera, GstClockTime time)
 {
   GstAggregatorPad *pad = GST_AGGREGATOR_PAD (camera);
-  GstBuffer *head = gst_aggregator_pad_peek_buffer (pad);
+  g_autoptr (GstBuffer) head = gst_aggregator_pad_peek_buffer (pad);
   GstClockTime half = half_a_frame (&camera->lines.info), end;
   gboolean is_old = FALSE;
 
@@ -76,7 +76,6 @@ drop_old_gap (GstOctInterlacePad *camera, GstClockTime time)
     is_old = !GST_CLOCK_TIME_IS_VALID (time) ||
              !GST_CLOCK_TIME_IS_VALID (end) || end <= time + half;
   }
-  gst_clear_buffer (&head);
   if (is_old)
     gst_aggregator_pad_drop_buffer (pad);
   return is_old;

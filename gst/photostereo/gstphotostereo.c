@@ -124,28 +124,24 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (parent);
   GstClockTime entered = gst_util_get_timestamp ();
+  g_autoptr (GstBuffer) owned = buffer;
   GstFlowReturn flow = GST_FLOW_OK;
   ImkStatus status = IMK_OK;
   ImkError error;
 
-  if (!self->caps) {
-    gst_buffer_unref (buffer);
+  if (!self->caps)
     return GST_FLOW_NOT_NEGOTIATED;
-  }
   flow = finish_if_asked (self); /* this picture is of the next set */
   if (flow == GST_FLOW_OK)
     flow = gst_photo_stereo_follow_gap (self, buffer);
   if (flow != GST_FLOW_OK || self->n_skip > 0) {
     self->n_skip -= self->n_skip > 0;
-    gst_buffer_unref (buffer);
     return flow;
   }
   /* the backend follows the data from the first picture of a set on */
   if ((!self->kernel || imk_photostereo_n_added (self->kernel) == 0) &&
-      !gst_imaging_engine_follow (self->base.engine, buffer)) {
-    gst_buffer_unref (buffer);
+      !gst_imaging_engine_follow (self->base.engine, buffer))
     return GST_FLOW_ERROR;
-  }
   status = prepare (self, buffer, &error);
   if (status == IMK_OK)
     status = gst_photo_stereo_add_picture (self, buffer, &error);
@@ -164,7 +160,6 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_imaging_engine_post_error (self->base.engine, status, &error);
     flow = GST_FLOW_ERROR;
   }
-  gst_buffer_unref (buffer);
   return flow;
 }
 
@@ -192,7 +187,7 @@ grey_caps (GstPhotoStereo *self, GstCaps *caps)
 static gboolean
 set_caps (GstPhotoStereo *self, GstCaps *caps)
 {
-  GstCaps *grey;
+  g_autoptr (GstCaps) grey = NULL;
   gboolean ok;
 
   if (self->caps && gst_caps_is_equal (self->caps, caps))
@@ -202,7 +197,6 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
   gst_clear_caps (&self->caps); /* those that are refused come again */
   grey = grey_caps (self, caps);
   ok = gst_imaging_engine_set_caps (self->base.engine, grey, NULL);
-  gst_caps_unref (grey);
   if (ok)
     gst_caps_replace (&self->caps, caps);
   return ok;
@@ -253,16 +247,16 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 static void
 answer_caps (GstPhotoStereo *self, GstPad *pad, GstQuery *query)
 {
-  GstCaps *template = gst_pad_get_pad_template_caps (pad), *filter;
-  GstCaps *caps = gst_imaging_engine_usable_caps (self->base.engine, template);
+  g_autoptr (GstCaps) template = gst_pad_get_pad_template_caps (pad);
+  g_autoptr (GstCaps) caps =
+      gst_imaging_engine_usable_caps (self->base.engine, template);
+  GstCaps *filter;
 
   gst_query_parse_caps (query, &filter);
   if (filter)
     gst_caps_take (&caps,
         gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST));
   gst_query_set_caps_result (query, caps);
-  gst_caps_unref (caps);
-  gst_caps_unref (template);
 }
 
 static gboolean

@@ -7,8 +7,6 @@
 
 #include "imk/photostereo.h"
 
-G_BEGIN_DECLS
-
 /* GstImagingFileLoad of the paths. Returns: ImkPhotostereoLights */
 gpointer gst_photo_stereo_load_lights (
     const gchar *property, const gchar *location, ImkError *error);
@@ -31,5 +29,3 @@ ImkStatus gst_photo_stereo_join_lights (const GstImagingFile *lights,
 ImkStatus gst_photo_stereo_describe_image (const gchar *property,
     const GstImagingFile *file, guint bands, const ImkImage *frame,
     ImkImage *image, gpointer *wide, ImkError *error);
-
-G_END_DECLS

@@ -4,10 +4,14 @@
 
 #include "gstimagingnumbering.h"
 #include "gstimagingsrcpads.h"
-#include "gstphotostereo.h"
+#include "gstimagingelement.h"
 #include "gstphotostereosettings.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_PHOTO_STEREO (gst_photo_stereo_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstPhotoStereo, gst_photo_stereo, GST, PHOTO_STEREO, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (photostereo);
 
 /* In the order of the pads. */
 enum { NORMAL, ALBEDO, AMBIENT, QUALITY, CONFIDENCE, MASK, N_OUTPUTS };
@@ -170,5 +174,3 @@ GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
 /* Likewise, for a set that may be incomplete. */
 GstFlowReturn gst_photo_stereo_cut_set (GstPhotoStereo *self);
 void gst_photo_stereo_forget_set (GstPhotoStereo *self);
-
-G_END_DECLS

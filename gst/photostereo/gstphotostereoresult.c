@@ -70,7 +70,7 @@ offers (GstImagingEngine *engine, const GstPhotoStereoShape *shape,
 {
   gboolean bytes = choice == GST_PHOTO_STEREO_ENCODING_AUTO ||
                    choice == GST_PHOTO_STEREO_ENCODING_8;
-  GstCaps *all = gst_caps_new_empty (), *usable;
+  g_autoptr (GstCaps) all = gst_caps_new_empty ();
 
   for (GstPhotoStereoEncoding e = GST_PHOTO_STEREO_ENCODING_8;
        e <= GST_PHOTO_STEREO_ENCODING_TENSOR; e++) {
@@ -83,9 +83,7 @@ offers (GstImagingEngine *engine, const GstPhotoStereoShape *shape,
   }
   if (bytes && shape->channels == 3 && gst_imaging_engine_is_on_cuda (engine))
     gst_caps_append (all, cuda_caps (shape));
-  usable = gst_imaging_engine_usable_caps (engine, all);
-  gst_caps_unref (all);
-  return usable;
+  return gst_imaging_engine_usable_caps (engine, all);
 }
 
 GstFlowReturn

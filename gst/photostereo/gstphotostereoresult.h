@@ -7,8 +7,6 @@
 #include "gstimagingpicture.h"
 #include "gstimagingresults.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_PHOTO_STEREO_ENCODING_AUTO, /* the first that the peer takes */
   GST_PHOTO_STEREO_ENCODING_8,
@@ -56,5 +54,3 @@ GstFlowReturn gst_photo_stereo_result_begin (GstPhotoStereoResult *self,
 GstFlowReturn gst_photo_stereo_result_push (GstPhotoStereoResult *self,
     const GstPhotoStereoShape *shape, GstBuffer *like,
     const GstImagingResult *summary);
-
-G_END_DECLS

@@ -7,8 +7,6 @@
 
 #include "imk/photostereo.h"
 
-G_BEGIN_DECLS
-
 /* The meta that says which light a picture was taken under. */
 #define GST_PHOTO_STEREO_LIGHT_META "GstImagingLight"
 
@@ -70,5 +68,3 @@ ImkStatus gst_photo_stereo_apply (
 
 /* Of a format of video/x-bayer; NONE for others. */
 ImkPhotostereoPattern gst_photo_stereo_pattern_of (const gchar *format);
-
-G_END_DECLS

@@ -21,7 +21,7 @@
  * location=frame%05d.png
  * ]|
  */
-#include "gstpicturesink.h"
+#include <gst/base/gstbasesink.h>
 
 #include "files/gstimagingfile.h"
 #include "gstimagingdescription.h"
@@ -34,6 +34,12 @@
 #include "gstpicturesinkformat.h"
 #include "gstpicturesinkrivals.h"
 #include "gstpicturesinksidecar.h"
+
+#define GST_TYPE_PICTURE_SINK (gst_picture_sink_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstPictureSink, gst_picture_sink, GST, PICTURE_SINK, GstBaseSink)
+
+GST_ELEMENT_REGISTER_DECLARE (picturesink);
 
 #define REPLACES \
   "\"%s\" replaces a file of this name. Set append=true to continue one."
@@ -518,7 +524,7 @@ gst_picture_sink_class_init (GstPictureSinkClass *klass)
 {
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstBaseSinkClass *sink_class = GST_BASE_SINK_CLASS (klass);
-  GstCaps *caps = gst_picture_sink_format_caps (G_MAXUINT32, TRUE);
+  g_autoptr (GstCaps) caps = gst_picture_sink_format_caps (G_MAXUINT32, TRUE);
 
   GST_DEBUG_CATEGORY_INIT (
       gst_picture_sink_debug, "picturesink", 0, "arrays and pictures in files");
@@ -529,7 +535,6 @@ gst_picture_sink_class_init (GstPictureSinkClass *klass)
       "Writes arrays and pictures to files", "gst-imaging contributors");
   gst_element_class_add_pad_template (element_class,
       gst_pad_template_new ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
-  gst_caps_unref (caps);
 
   sink_class->start = gst_picture_sink_start;
   sink_class->stop = gst_picture_sink_stop;

@@ -7,8 +7,6 @@
 #include "gstimagingarrayrecorder.h"
 #include "gstimagingfilenumber.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   gchar *location; /* as it was set */
   GstImagingFileNumber number;
@@ -53,5 +51,3 @@ gboolean gst_picture_sink_file_finish (
     GstPictureSinkFile *self, GError **error);
 
 void gst_picture_sink_file_close (GstPictureSinkFile *self);
-
-G_END_DECLS

@@ -7,8 +7,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstPictureSinkVideo GstPictureSinkVideo;
 
 typedef struct {
@@ -55,5 +53,3 @@ gboolean gst_picture_sink_format_map (GstPictureSinkFormat *self,
 void gst_picture_sink_view_unmap (GstPictureSinkView *view);
 
 void gst_picture_sink_format_clear (GstPictureSinkFormat *self);
-
-G_END_DECLS

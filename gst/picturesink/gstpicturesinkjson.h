@@ -4,8 +4,6 @@
 
 #include <glib.h>
 
-G_BEGIN_DECLS
-
 typedef struct {
   GString *text;
   guint depth;
@@ -26,5 +24,3 @@ void gst_picture_sink_json_integer (
 /* @json: true, false, null or text that is JSON */
 void gst_picture_sink_json_raw (
     GstPictureSinkJson *self, const gchar *key, const gchar *json);
-
-G_END_DECLS

@@ -221,7 +221,7 @@ static void add (GstPictureSinkPipeline *self, GstElement *element);
 static void
 add_before (GstPictureSinkPipeline *self, GstElement *element, GstPad *sink)
 {
-  GstPad *pad = find_source_of (sink);
+  g_autoptr (GstPad) pad = find_source_of (sink);
   GstElement *before = pad ? gst_pad_get_parent_element (pad) : NULL;
 
   if (before) {
@@ -235,7 +235,6 @@ add_before (GstPictureSinkPipeline *self, GstElement *element, GstPad *sink)
                      strcmp (GST_PAD_NAME (sink), "sink") == 0;
     gst_object_unref (before);
   }
-  gst_clear_object (&pad);
 }
 
 /* Those before it first. Pipelines have no loops of pads. */
@@ -447,13 +446,10 @@ to_launch (const GstPictureSinkPipeline *self)
 static gboolean
 is_attached (GstElement *sink)
 {
-  GstPad *pad = gst_element_get_static_pad (sink, "sink");
-  GstPad *followed = gst_imaging_tap_get_followed (pad);
-  gboolean is = followed != NULL;
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sink, "sink");
+  g_autoptr (GstPad) followed = gst_imaging_tap_get_followed (pad);
 
-  gst_clear_object (&followed);
-  gst_object_unref (pad);
-  return is;
+  return followed != NULL;
 }
 
 GstPictureSinkPipeline *

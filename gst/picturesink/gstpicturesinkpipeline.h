@@ -6,8 +6,6 @@
 
 #include "gstpicturesinkjson.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstPictureSinkPipeline GstPictureSinkPipeline;
 
 /* All elements before @sink and itself, with what is set now. From now on
@@ -33,5 +31,3 @@ void gst_picture_sink_pipeline_write (const GstPictureSinkPipeline *self,
     GstPictureSinkJson *json, gboolean hashes);
 
 void gst_picture_sink_pipeline_free (GstPictureSinkPipeline *self);
-
-G_END_DECLS

@@ -4,12 +4,8 @@
 
 #include "gstpicturesinkfile.h"
 
-G_BEGIN_DECLS
-
 /* Does another sink write the file of @sink, or a source read what it would
  * replace? Nothing is written yet.
  * Returns: (transfer full) (nullable): a sentence */
 gchar *gst_picture_sink_describe_rival (
     GstElement *sink, const GstPictureSinkFile *file);
-
-G_END_DECLS

@@ -4,8 +4,6 @@
 
 #include "gstpicturesinkjson.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   GArray *runs;
   guint64 n;
@@ -32,5 +30,3 @@ void gst_picture_sink_series_write (const GstPictureSinkSeries *self,
     GstPictureSinkJson *json, const gchar *key);
 
 void gst_picture_sink_series_clear (GstPictureSinkSeries *self);
-
-G_END_DECLS

@@ -426,8 +426,7 @@ gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
   g_autofree gchar *path = g_strconcat (file->location, ".json", NULL);
   gboolean continues = file->append && file->first > 0;
   g_autoptr (GError) why = NULL;
-  GString *text;
-  gboolean ok;
+  g_autoptr (GString) text = NULL;
 
   wait_for_thread (self);
   if (continues && !self->previous && !self->is_saved && !complete)
@@ -451,9 +450,7 @@ gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
   self->is_saved = TRUE;
   self->due = g_get_monotonic_time () + EXTEND_US;
   text = to_json (self, file, frame, complete);
-  ok = gst_imaging_file_save (path, text->str, text->len, error);
-  g_string_free (text, TRUE);
-  return ok;
+  return gst_imaging_file_save (path, text->str, text->len, error);
 }
 
 void

@@ -8,8 +8,6 @@
 #include "gstpicturesinkpipeline.h"
 #include "gstpicturesinkseries.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_PICTURE_SINK_SIDECAR_AUTO,
   GST_PICTURE_SINK_SIDECAR_NONE,
@@ -56,5 +54,3 @@ void gst_picture_sink_sidecar_extend (GstPictureSinkSidecar *self,
     const GstPictureSinkFile *file, const GstImagingNdArray *frame);
 
 void gst_picture_sink_sidecar_clear (GstPictureSinkSidecar *self);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "gstpicturesinkjson.h"
 
-G_BEGIN_DECLS
-
 /* Returns: (transfer full): what `location` and `locations` of an element name
  */
 GPtrArray *gst_picture_sink_source_get_files (GstElement *element);
@@ -16,5 +14,3 @@ GPtrArray *gst_picture_sink_source_get_files (GstElement *element);
  * hashes, too */
 void gst_picture_sink_source_write (GstPictureSinkJson *json,
     GstElement *element, const gchar *name, gboolean hash);
-
-G_END_DECLS

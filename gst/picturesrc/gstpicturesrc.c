@@ -33,7 +33,7 @@
  * videoconvert ! autovideosink
  * ]|
  */
-#include "gstpicturesrc.h"
+#include "gstimagingfilesrc.h"
 
 #include <string.h>
 
@@ -43,6 +43,13 @@
 #include "gstimagingplace.h"
 #include "gstimagingquantity.h"
 #include "gstimagingsequence.h"
+
+#define GST_TYPE_PICTURE_SRC (gst_picture_src_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstPictureSrc, gst_picture_src, GST, PICTURE_SRC, GstImagingFileSrc)
+
+GST_ELEMENT_REGISTER_DECLARE (picturesrc);
+GST_ELEMENT_REGISTER_DECLARE (npysrc);
 
 GST_DEBUG_CATEGORY_STATIC (gst_picture_src_debug);
 #define GST_CAT_DEFAULT gst_picture_src_debug
@@ -454,7 +461,7 @@ make_caps (GstPictureSrc *self, gint rate_n, gint rate_d)
 static void
 ask_rate (GstPictureSrc *self, gint *rate_n, gint *rate_d)
 {
-  GstCaps *ours = make_caps (self, 0, 1);
+  g_autoptr (GstCaps) ours = make_caps (self, 0, 1);
   GstCaps *common =
       gst_pad_peer_query_caps (GST_BASE_SRC_PAD (GST_BASE_SRC (self)), ours);
   gint n = 0, d = 1;
@@ -474,7 +481,6 @@ ask_rate (GstPictureSrc *self, gint *rate_n, gint *rate_d)
     *rate_d = d;
   }
   gst_caps_unref (common);
-  gst_caps_unref (ours);
 }
 
 static gboolean

@@ -2,13 +2,17 @@
 /* What the files of the element share. */
 #pragma once
 
+#include <gst/base/gstaggregator.h>
+
 #include "gstimagingpicture.h"
 #include "gstimagingsettings.h"
-#include "gstrelight.h"
 
 #include "imk/relight.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_RELIGHT (gst_relight_get_type ())
+G_DECLARE_FINAL_TYPE (GstRelight, gst_relight, GST, RELIGHT, GstAggregator)
+
+GST_ELEMENT_REGISTER_DECLARE (relight);
 
 GST_DEBUG_CATEGORY_EXTERN (relight_debug);
 #define GST_CAT_DEFAULT relight_debug
@@ -56,5 +60,3 @@ extern const GstImagingSettingsTable gst_relight_table;
 /* Of the table. */
 ImkStatus gst_relight_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
-
-G_END_DECLS

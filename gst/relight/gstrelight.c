@@ -112,12 +112,12 @@ describe (GstRelight *self, GstBuffer *out, GstBuffer *normals)
 static GstBuffer *
 new_output (GstRelight *self, GstBuffer *normals)
 {
-  GstBufferPool *pool = gst_aggregator_get_buffer_pool (GST_AGGREGATOR (self));
+  g_autoptr (GstBufferPool) pool =
+      gst_aggregator_get_buffer_pool (GST_AGGREGATOR (self));
   GstBuffer *out = NULL;
 
   if (pool && gst_buffer_pool_set_active (pool, TRUE))
     gst_buffer_pool_acquire_buffer (pool, &out, NULL);
-  gst_clear_object (&pool);
   if (out)
     describe (self, out, normals);
   return out;
@@ -160,7 +160,7 @@ gst_relight_aggregate (GstAggregator *agg, gboolean timeout)
 {
   GstRelight *self = GST_RELIGHT (agg);
   GstAggregatorPad *pad = GST_AGGREGATOR_PAD (self->normal);
-  GstBuffer *normals = gst_aggregator_pad_pop_buffer (pad);
+  g_autoptr (GstBuffer) normals = gst_aggregator_pad_pop_buffer (pad);
   GstFlowReturn flow;
 
   if (!normals)
@@ -174,7 +174,6 @@ gst_relight_aggregate (GstAggregator *agg, gboolean timeout)
   } else {
     flow = self->has_caps ? light (self, normals) : GST_FLOW_NOT_NEGOTIATED;
   }
-  gst_buffer_unref (normals);
   return flow;
 }
 

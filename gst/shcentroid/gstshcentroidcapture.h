@@ -5,8 +5,6 @@
 
 #include "gstshcentroidfiles.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_SH_CENTROID_DARK, /* these four can be captured */
   GST_SH_CENTROID_FLAT,
@@ -60,5 +58,3 @@ gboolean gst_sh_centroid_capture_has_light (const GstShCentroidCapture *self);
  * y of each cell, where no frame was valid. Returns: (transfer full) */
 GstShCentroidArray *gst_sh_centroid_capture_finish (
     const GstShCentroidCapture *self, const gdouble *defaults);
-
-G_END_DECLS

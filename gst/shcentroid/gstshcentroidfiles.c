@@ -32,11 +32,11 @@ gpointer
 gst_sh_centroid_array_load_part (
     const gchar *property, const gchar *location, gint part, ImkError *error)
 {
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
   GstImagingNdArray *npy =
       gst_imaging_nd_array_load_part (location, part, &why);
   GstShCentroidArray *self = NULL;
-  gdouble *values = NULL;
+  g_autofree gdouble *values = NULL;
 
   if (npy && (npy->n_dims < 1 || npy->n_dims > 3))
     imk_error_set (error, IMK_ERROR_FILE,
@@ -53,8 +53,6 @@ gst_sh_centroid_array_load_part (
     g_strlcpy (self->text, text, sizeof (self->text));
     memcpy (self->values, values, self->n * sizeof (gdouble));
   }
-  g_free (values);
-  g_clear_error (&why);
   g_clear_pointer (&npy, gst_imaging_nd_array_free);
   return self;
 }
@@ -131,14 +129,13 @@ gboolean
 gst_sh_centroid_array_save (const GstShCentroidArray *self,
     const gchar *location, gboolean as_floats, GError **error)
 {
-  gfloat *floats = as_floats ? gst_sh_centroid_array_to_floats (self) : NULL;
-  gboolean saved = gst_imaging_array_save (location,
+  g_autofree gfloat *floats =
+      as_floats ? gst_sh_centroid_array_to_floats (self) : NULL;
+
+  return gst_imaging_array_save (location,
       as_floats ? GST_IMAGING_ND_ARRAY_TYPE_F32 : GST_IMAGING_ND_ARRAY_TYPE_F64,
       self->n_dims, self->dims, floats ? (gconstpointer) floats : self->values,
       error);
-
-  g_free (floats);
-  return saved;
 }
 
 /* --- maps ----------------------------------------------------------------- */
@@ -235,10 +232,10 @@ gst_sh_centroid_map_save (
     const gchar *location, const ImkShcentroidGrid *grid, ImkError *error)
 {
   const guint64 dims[2] = {grid->n_spots, MAP_COLUMNS};
-  GstShCentroidArray *a = gst_sh_centroid_array_new (2, dims);
+  g_autofree GstShCentroidArray *a = gst_sh_centroid_array_new (2, dims);
   gdouble side = snap (imk_shcentroid_grid_side (grid));
   GstShCentroidMap *map = NULL;
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
 
   for (guint32 i = 0; i < grid->n_spots; i++) {
     const ImkShcentroidSpot *spot = &grid->spots[i];
@@ -260,7 +257,5 @@ gst_sh_centroid_map_save (
   else
     imk_error_set (error, IMK_ERROR_FILE,
         "The grid that was found cannot be written: %s", why->message);
-  g_clear_error (&why);
-  g_free (a);
   return map;
 }

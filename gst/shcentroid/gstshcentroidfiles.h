@@ -7,8 +7,6 @@
 #include "imk/shcentroid-grid.h"
 #include "imk/shcentroid.h"
 
-G_BEGIN_DECLS
-
 /* Numbers in the order of a .npy file. Free with g_free (). */
 typedef struct {
   guint n_dims; /* 1 to 3 */
@@ -68,5 +66,3 @@ gpointer gst_sh_centroid_map_load (
  */
 GstShCentroidMap *gst_sh_centroid_map_save (
     const gchar *location, const ImkShcentroidGrid *grid, ImkError *error);
-
-G_END_DECLS

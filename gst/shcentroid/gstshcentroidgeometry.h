@@ -7,8 +7,6 @@
 
 #include "gstshcentroidfiles.h"
 
-G_BEGIN_DECLS
-
 /* Returns: (transfer full): what a viewer has to know of the cells, for the
  * meta: `cells` (#GstBuffer of float32 [n, 6]: x, y, width, height, in pixels
  * from the corner of the frame, reference x, y), `row-column` (#GstBuffer of
@@ -23,5 +21,3 @@ GstStructure *gst_sh_centroid_describe_cells (
 GstStructure *gst_sh_centroid_find_grid (const ImkImage *frame,
     ImkShcentroidLattice lattice, const gchar *location, GstShCentroidMap **map,
     ImkError *error);
-
-G_END_DECLS

@@ -7,13 +7,11 @@ gboolean
 gst_sh_centroid_handover_ask (
     GstPad *pad, GstImagingContext *context, gpointer stream)
 {
-  GstQuery *query = gst_query_new_custom (GST_QUERY_CUSTOM,
+  g_autoptr (GstQuery) query = gst_query_new_custom (GST_QUERY_CUSTOM,
       gst_structure_new (NAME, "pad", G_TYPE_POINTER, pad, "context",
           G_TYPE_POINTER, context, "stream", G_TYPE_POINTER, stream, NULL));
-  gboolean answer = gst_pad_peer_query (pad, query);
 
-  gst_query_unref (query);
-  return answer;
+  return gst_pad_peer_query (pad, query);
 }
 
 /* Elements in between pass queries on, some from other threads; only who is
@@ -24,8 +22,7 @@ gst_sh_centroid_handover_is_asked (
 {
   const GstStructure *s = gst_query_get_structure (query);
   gpointer asking = NULL;
-  gboolean is_linked;
-  GstPad *peer;
+  g_autoptr (GstPad) peer = NULL;
 
   if (GST_QUERY_TYPE (query) != GST_QUERY_CUSTOM || !s ||
       !gst_structure_has_name (s, NAME) ||
@@ -33,7 +30,5 @@ gst_sh_centroid_handover_is_asked (
           G_TYPE_POINTER, context, "stream", G_TYPE_POINTER, stream, NULL))
     return FALSE;
   peer = gst_pad_get_peer (pad);
-  is_linked = peer && peer == asking;
-  gst_clear_object (&peer);
-  return is_linked;
+  return peer && peer == asking;
 }

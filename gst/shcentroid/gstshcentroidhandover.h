@@ -6,8 +6,6 @@
 
 #include "gstimagingcontext.h"
 
-G_BEGIN_DECLS
-
 /* Behind @pad, after a frame has left. Returns: whether the next frame may be
  * handed over */
 gboolean gst_sh_centroid_handover_ask (
@@ -18,5 +16,3 @@ gboolean gst_sh_centroid_handover_ask (
  * Returns: whether @query asks that */
 gboolean gst_sh_centroid_handover_is_asked (GstPad *pad, GstQuery *query,
     GstImagingContext **context, gpointer *stream);
-
-G_END_DECLS

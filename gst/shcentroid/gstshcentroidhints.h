@@ -6,8 +6,6 @@
 
 #include "imk/shcentroid.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   const ImkShcentroidConfig *config; /* as the properties say */
   gboolean has_map, has_optics;
@@ -22,5 +20,3 @@ enum { GST_SH_CENTROID_N_HINTS = 11 };
  * GST_SH_CENTROID_N_HINTS, where it applies */
 const gchar *gst_sh_centroid_hint (
     guint index, const GstShCentroidHintInput *input);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 #include "gstimagingtable.h"
 #include "gstshcentroidtables.h"
 
-G_BEGIN_DECLS
-
 /* All zero when there is none. */
 typedef struct {
   ImkShcentroid *kernel;
@@ -44,5 +42,3 @@ ImkStatus gst_sh_centroid_kernel_update (GstShCentroidKernel *self,
 
 /* On CUDA, with its context current. */
 void gst_sh_centroid_kernel_clear (GstShCentroidKernel *self);
-
-G_END_DECLS

@@ -2,14 +2,18 @@
 /* The element itself, for the files that it is made of. */
 #pragma once
 
-#include "gstshcentroid.h"
+#include "gstimagingfilter.h"
 #include "gstshcentroidcapture.h"
 #include "gstshcentroidkernel.h"
 #include "gstshcentroidsettings.h"
 #include "gstshcentroidtally.h"
 #include "gstshcentroidwatch.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_SH_CENTROID (gst_sh_centroid_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstShCentroid, gst_sh_centroid, GST, SH_CENTROID, GstImagingFilter)
+
+GST_ELEMENT_REGISTER_DECLARE (shcentroid);
 
 GST_DEBUG_CATEGORY_EXTERN (gst_sh_centroid_debug);
 #define GST_CAT_DEFAULT gst_sh_centroid_debug
@@ -64,5 +68,3 @@ ImkStatus gst_sh_centroid_capture_frame (
 
 /* At the end of the stream. */
 void gst_sh_centroid_drop_capture (GstShCentroid *self);
-
-G_END_DECLS

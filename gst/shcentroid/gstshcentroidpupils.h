@@ -6,8 +6,6 @@
 
 #include "imk/shcentroid.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   guint32 width, height;      /* of the frame */
   ImkShcentroidConfig config; /* its cells and pupils, which are ours */
@@ -25,5 +23,3 @@ void gst_sh_centroid_pupils_free (gpointer pupils);
  * GstShCentroidPupils, which the cells stay */
 ImkStatus gst_sh_centroid_pupils_use (
     const GstImagingFile *file, ImkShcentroidConfig *config, ImkError *error);
-
-G_END_DECLS

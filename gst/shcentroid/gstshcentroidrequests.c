@@ -111,7 +111,7 @@ find_and_save (GstShCentroid *self, const ImkImage *in, const gchar *location,
 static ImkStatus
 find_grid (GstShCentroid *self, const ImkImage *in, ImkError *error)
 {
-  gchar *location = take_find_location (self);
+  g_autofree gchar *location = take_find_location (self);
   GstShCentroidMap *map = NULL;
   GstStructure *report;
   ImkStatus status = IMK_OK;
@@ -127,7 +127,6 @@ find_grid (GstShCentroid *self, const ImkImage *in, ImkError *error)
   else
     GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", why.message),
         ("find-grid to %s; the grid stays as it was", location));
-  g_free (location);
   return status;
 }
 
@@ -223,7 +222,7 @@ static gboolean
 save_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
     const GstShCentroidArray *array)
 {
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
   gboolean saved = capture->location &&
                    gst_sh_centroid_array_save (array, capture->location,
                        capture->kind != GST_SH_CENTROID_REFERENCE, &why);
@@ -233,7 +232,6 @@ save_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
         ("The captured %s is used, but was not saved: %s",
             gst_sh_centroid_calibration_name (capture->kind), why->message),
         (NULL));
-  g_clear_error (&why);
   return saved;
 }
 

@@ -9,8 +9,6 @@
 #include "imk/shcentroid-light.h"
 #include "imk/shcentroid-optics.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_SH_CENTROID_SLOPE_PX,
   GST_SH_CENTROID_SLOPE_RAD,
@@ -73,5 +71,3 @@ ImkStatus gst_sh_centroid_settings_scale (const GstShCentroidSettings *settings,
  * frame is set. The map stays that of @settings. */
 ImkStatus gst_sh_centroid_settings_cells (const GstShCentroidSettings *settings,
     ImkShcentroidConfig *config, ImkError *error);
-
-G_END_DECLS

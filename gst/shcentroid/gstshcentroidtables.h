@@ -5,8 +5,6 @@
 
 #include "gstshcentroidsettings.h"
 
-G_BEGIN_DECLS
-
 typedef struct {
   gfloat *dark, *flat, *lut, *templates;
   guint8 *bad;
@@ -20,5 +18,3 @@ ImkStatus gst_sh_centroid_tables_load (GstShCentroidTables *tables,
     ImkError *error);
 
 void gst_sh_centroid_tables_clear (GstShCentroidTables *tables);
-
-G_END_DECLS

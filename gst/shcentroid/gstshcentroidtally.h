@@ -4,8 +4,6 @@
 
 #include "gstshcentroidkernel.h"
 
-G_BEGIN_DECLS
-
 /* All zero at the start of a stream. */
 typedef struct {
   gdouble radius; /* of a spot above the threshold, pixels; 0: not known */
@@ -30,5 +28,3 @@ gchar *gst_sh_centroid_tally_add (GstShCentroidTally *self,
 /* Returns: (nullable) (transfer full): the message at the end; none without a
  * cell */
 GstStructure *gst_sh_centroid_tally_describe (const GstShCentroidTally *self);
-
-G_END_DECLS

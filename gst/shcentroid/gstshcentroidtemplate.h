@@ -6,13 +6,9 @@
 
 #include "gstshcentroidfiles.h"
 
-G_BEGIN_DECLS
-
 /* Cuts the templates of @config, whose cells are set, out of the mean frame of
  * @capture, less the dark in it already. Returns: (transfer full) (nullable):
  * [n, height, width], or [height, width] for a template of all cells */
 GstShCentroidArray *gst_sh_centroid_template_finish (
     const GstShCentroidCapture *capture, const GstShCentroidTables *tables,
     const ImkShcentroidConfig *config, ImkError *error);
-
-G_END_DECLS

@@ -6,8 +6,6 @@
 
 #include "imk/shcentroid-fit.h"
 
-G_BEGIN_DECLS
-
 /* All zero at the start of a stream. */
 typedef struct {
   guint n_frames; /* of 16 bits that were looked at */
@@ -98,5 +96,3 @@ gboolean gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,
 /* The light is to be measured in a later frame: each time twice as far away, as
  * one frame of a hundred that takes long is the p99 of the stream. */
 void gst_sh_centroid_watch_wait (GstShCentroidWatch *self);
-
-G_END_DECLS

@@ -17,7 +17,7 @@
  *
  * Since: 0.1
  */
-#include "gstshoverlay.h"
+#include <gst/video/gstvideofilter.h>
 
 #include "gstimagingmodule.h"
 #include "gstimagingresults.h"
@@ -25,6 +25,12 @@
 #include "gstimagingstream.h"
 #include "gstshoverlaydraw.h"
 #include "gstshoverlaygrey.h"
+
+#define GST_TYPE_SH_OVERLAY (gst_sh_overlay_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstShOverlay, gst_sh_overlay, GST, SH_OVERLAY, GstVideoFilter)
+
+GST_ELEMENT_REGISTER_DECLARE (shoverlay);
 
 GST_DEBUG_CATEGORY_STATIC (shoverlay_debug);
 #define GST_CAT_DEFAULT shoverlay_debug

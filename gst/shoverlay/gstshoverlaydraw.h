@@ -6,8 +6,6 @@
 
 #include "gstimaging-prelude.h"
 
-G_BEGIN_DECLS
-
 /* What is drawn, in this order. */
 typedef enum {
   GST_SH_OVERLAY_CELLS = 1 << 0,
@@ -35,5 +33,3 @@ typedef gboolean (*GstShOverlayDraw) (GstVideoFrame *frame,
 /* The module that has cairo, and in it a function of that type. */
 #define GST_SH_OVERLAY_MODULE "libgstimaging-overlay.so"
 #define GST_SH_OVERLAY_SYMBOL "gst_sh_overlay_draw"
-
-G_END_DECLS

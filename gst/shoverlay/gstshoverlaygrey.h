@@ -4,8 +4,6 @@
 
 #include <gst/video/video.h>
 
-G_BEGIN_DECLS
-
 /* Counts that become black and white; negative: from the frame. */
 typedef struct {
   gint black, white;
@@ -18,5 +16,3 @@ typedef struct {
  * 99.8 % do not exceed, and at least 8 counts more. */
 void gst_sh_overlay_paint_grey (const GstVideoFrame *in, GstVideoFrame *out,
     const GstShOverlayLevels *levels);
-
-G_END_DECLS

@@ -2,11 +2,15 @@
 /* What the files of the element share. */
 #pragma once
 
-#include "gstslcresample.h"
+#include "gstimagingelement.h"
 #include "gstslcresamplesettings.h"
 #include "insar/gstinsarslc.h"
 
-G_BEGIN_DECLS
+#define GST_TYPE_SLC_RESAMPLE (gst_slc_resample_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstSlcResample, gst_slc_resample, GST, SLC_RESAMPLE, GstImagingElement)
+
+GST_ELEMENT_REGISTER_DECLARE (slcresample);
 
 struct _GstSlcResample {
   GstImagingElement base;
@@ -43,5 +47,3 @@ void gst_slc_resample_send_segment (GstSlcResample *self);
 
 /* Pushes all full buffers, and an incomplete one when the band is full. */
 GstFlowReturn gst_slc_resample_push_ready (GstSlcResample *self);
-
-G_END_DECLS

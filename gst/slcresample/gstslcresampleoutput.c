@@ -66,15 +66,12 @@ warn_of_doppler (GstSlcResample *self)
 gboolean
 gst_slc_resample_begin_output (GstSlcResample *self)
 {
-  GstCaps *out = gst_insar_slc_info_to_caps (&self->out);
-  gboolean ok;
+  g_autoptr (GstCaps) out = gst_insar_slc_info_to_caps (&self->out);
 
   warn_of_little (self);
   self->n_reported = 0;
-  ok = make_pool (self, out) &&
-       gst_pad_push_event (self->srcpad, gst_event_new_caps (out));
-  gst_caps_unref (out);
-  return ok;
+  return make_pool (self, out) &&
+         gst_pad_push_event (self->srcpad, gst_event_new_caps (out));
 }
 
 void
@@ -129,14 +126,7 @@ push_lines (GstSlcResample *self, guint n)
     return flow;
   gst_buffer_set_size (buffer, (gssize) (n * self->out.line_size));
   gst_buffer_map (buffer, &map, GST_MAP_WRITE); /* our memory: cannot fail */
-  image = (ImkImage){
-      .data = map.data,
-      .stride = self->out.line_size,
-      .width = self->out.width,
-      .height = n,
-      .channels = 1,
-      .type = self->out.type,
-  };
+  image = gst_insar_slc_lines (&self->out, map.data, map.size);
   if (line == 0)
     warn_of_doppler (self);
   status = imk_slcresample_process (self->kernel, &image, &error);

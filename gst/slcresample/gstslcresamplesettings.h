@@ -5,8 +5,6 @@
 #include "gstimagingsettings.h"
 #include "imk/slcresample.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_SLC_RESAMPLE_DOPPLER_AUTO,
   GST_SLC_RESAMPLE_DOPPLER_CAPS,
@@ -29,5 +27,3 @@ typedef struct {
 
 /* Of a GstSlcResampleSettings. */
 extern const GstImagingSettingsTable gst_slc_resample_table;
-
-G_END_DECLS

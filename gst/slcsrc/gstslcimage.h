@@ -9,8 +9,6 @@
 #include "insar/gstinsarplace.h"
 #include "insar/gstinsarslc.h"
 
-G_BEGIN_DECLS
-
 typedef enum {
   GST_SLC_FORMAT_AUTO,
   GST_SLC_FORMAT_CI16,
@@ -73,5 +71,3 @@ GstSlcImage *gst_slc_image_open_gdal (const gchar *location,
     GstSlcFormat format, guint band, gboolean allow_urls, GError **error);
 
 void gst_slc_image_free (GstSlcImage *self);
-
-G_END_DECLS

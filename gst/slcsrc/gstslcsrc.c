@@ -28,7 +28,7 @@
  * location=freq_xcorr.dat
  * ]|
  */
-#include "gstslcsrc.h"
+#include "gstimagingfilesrc.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -37,6 +37,11 @@
 #include "gstimagingpost.h"
 #include "insar/gstinsarslc.h"
 #include "gstslcimage.h"
+
+#define GST_TYPE_SLC_SRC (gst_slc_src_get_type ())
+G_DECLARE_FINAL_TYPE (GstSlcSrc, gst_slc_src, GST, SLC_SRC, GstImagingFileSrc)
+
+GST_ELEMENT_REGISTER_DECLARE (slcsrc);
 
 GST_DEBUG_CATEGORY_STATIC (gst_slc_src_debug);
 #define GST_CAT_DEFAULT gst_slc_src_debug

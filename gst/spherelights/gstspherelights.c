@@ -17,7 +17,7 @@
  *
  * Since: 0.2
  */
-#include "gstspherelights.h"
+#include <gst/base/gstbasetransform.h>
 
 #include "files/gstimagingfile.h"
 #include "gstimagingaction.h"
@@ -28,6 +28,12 @@
 #include "gstimagingsettings.h"
 
 #include "imk/spherelights.h"
+
+#define GST_TYPE_SPHERE_LIGHTS (gst_sphere_lights_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstSphereLights, gst_sphere_lights, GST, SPHERE_LIGHTS, GstBaseTransform)
+
+GST_ELEMENT_REGISTER_DECLARE (spherelights);
 
 GST_DEBUG_CATEGORY_STATIC (spherelights_debug);
 #define GST_CAT_DEFAULT spherelights_debug
@@ -78,14 +84,8 @@ fit_mask (GstSphereLights *self, const GstImagingFile *file, ImkSphere *sphere,
 {
   const GstImagingPicture *p = &self->picture;
   const GstImagingNdArray *npy = file->data;
-  ImkImage mask = {
-      .data = (gpointer) npy->data,
-      .stride = p->width,
-      .width = p->width,
-      .height = p->height,
-      .channels = 1,
-      .type = IMK_TYPE_U8,
-  };
+  ImkImage mask = imk_image_of_rows (
+      (gpointer) npy->data, IMK_TYPE_U8, p->width, p->height);
   g_autofree gchar *name = NULL;
 
   if (npy->dims[0] == p->height && npy->dims[1] == p->width)

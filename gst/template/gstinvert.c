@@ -17,9 +17,14 @@
  *
  * Since: 0.1
  */
-#include "gstinvert.h"
+#include "gstimagingfilter.h"
 
 #include "imk/invert.h"
+
+#define GST_TYPE_INVERT (gst_invert_get_type ())
+G_DECLARE_FINAL_TYPE (GstInvert, gst_invert, GST, INVERT, GstImagingFilter)
+
+GST_ELEMENT_REGISTER_DECLARE (invert);
 
 GST_DEBUG_CATEGORY_STATIC (invert_debug);
 #define GST_CAT_DEFAULT invert_debug

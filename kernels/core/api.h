@@ -15,3 +15,12 @@
 
 /* What the libraries export; all else in them is hidden. */
 #define IMK_API __attribute__ ((visibility ("default")))
+
+/* Around the declarations of a header, which C++ may include. */
+#ifdef __cplusplus
+#define IMK_BEGIN_DECLS extern "C" {
+#define IMK_END_DECLS }
+#else
+#define IMK_BEGIN_DECLS
+#define IMK_END_DECLS
+#endif

@@ -3,9 +3,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Where an algorithm runs. */
 typedef enum ImkBackend {
@@ -69,6 +67,4 @@ IMK_API ImkStatus imk_backend_find (
 IMK_API ImkStatus imk_backend_table (ImkBackend backend, const void *cpu,
     const char *algorithm, const void **table, ImkError *error);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

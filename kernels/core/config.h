@@ -7,9 +7,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* What a config_init_sized does: @config, of @size bytes, becomes as much of
  * @defaults as it has room for. */
@@ -32,6 +30,4 @@ IMK_API const void *imk_config_read (
   (imk_##name##_config_init (own), \
       imk_config_read ((config), (own), "imk_" #name "_config_init", (error)))
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -6,9 +6,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Each x86 level includes those before it. */
 typedef enum ImkCpuLevel {
@@ -63,6 +61,4 @@ IMK_API ImkStatus imk_cpu_choose (const void *const tables[IMK_CPU_N_LEVELS],
   }
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -6,9 +6,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* What one device is. */
 typedef struct ImkDeviceInfo {
@@ -88,6 +86,4 @@ typedef struct ImkDevice {
 /* Returns: the CUDA module's device table, IMK_ERROR_UNAVAILABLE without */
 IMK_API ImkStatus imk_device_get (const ImkDevice **device, ImkError *error);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

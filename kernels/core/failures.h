@@ -7,9 +7,7 @@
 
 #include "imk/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 typedef struct ImkFailures {
   IMK_BACKEND_HEADER;
@@ -34,6 +32,4 @@ imk_inject_failure (unsigned long nth, bool forever)
   return n_calls;
 }
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -7,9 +7,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 enum { IMK_FILTER_MAX_INPUTS = 2, IMK_FILTER_MAX_OUTPUTS = 3 };
 
@@ -43,6 +41,4 @@ typedef struct ImkFilterBackend {
   void (*destroy) (void *state);
 } ImkFilterBackend;
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -7,9 +7,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* The type of one sample; multi-byte samples are in the machine's byte order.
  */
@@ -63,6 +61,16 @@ imk_image_row_size (const ImkImage *image)
   return (size_t) image->width * image->channels * imk_type_size (image->type);
 }
 
+/* Returns: @height rows of @width numbers, without padding, for the CPU */
+static inline ImkImage
+imk_image_of_rows (void *data, ImkType type, uint32_t width, uint32_t height)
+{
+  ImkImage image = {data, width * imk_type_size (type), width, height, 1, type,
+      IMK_LOCATION_HOST};
+
+  return image;
+}
+
 /**
  * imk_image_check: (is this the image that the configuration promised?)
  * @role: "input", "output": how the message calls the image
@@ -82,6 +90,4 @@ imk_div_up (uint32_t value, uint32_t divisor)
   return value / divisor + (value % divisor != 0);
 }
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

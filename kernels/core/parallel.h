@@ -5,9 +5,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Works on the items [first, end). */
 typedef void (*ImkBandFunc) (void *data, uint32_t first, uint32_t end);
@@ -26,6 +24,4 @@ IMK_API uint32_t imk_parallel_threads (uint32_t n_threads);
 IMK_API void imk_parallel_for (uint32_t n_threads, uint32_t n_items,
     uint32_t grain, ImkBandFunc func, void *data);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

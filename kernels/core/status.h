@@ -3,9 +3,7 @@
 
 #include "imk/api.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* What can go wrong in any imk_ call. */
 typedef enum ImkStatus {
@@ -40,9 +38,7 @@ typedef struct ImkError {
 IMK_API ImkStatus imk_error_set (ImkError *error, ImkStatus code,
     const char *format, ...) __attribute__ ((format (printf, 3, 4)));
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS
 
 /**
  * IMK_TRY: (evaluates a call once, and returns its status unless it is IMK_OK)

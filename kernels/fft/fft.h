@@ -10,9 +10,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* What goes in and comes out; complex is real then imaginary, each float32. */
 typedef enum ImkFftKind {
@@ -141,6 +139,4 @@ IMK_API void imk_fft_free (ImkFft *self);
 /* Returns: "fftw3f" or "kissfft", what this imk-fft was built over */
 IMK_API const char *imk_fft_library_name (void);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -246,7 +246,6 @@ imk_insarform_band_pull (ImkInsarformBand *self, ImkImage *reference,
   size_t width = p->width, at = imk_insarform_patches_place (p, 0, p->pulled);
   float complex *sums[2] = {p->sums + at, p->sums + N * width + at};
   float complex *first = self->images[0] + at;
-  ImkImage line = {.width = p->width, .height = 1, .channels = 1};
 
   if (!imk_insarform_patches_is_ready (p))
     return false;
@@ -258,14 +257,9 @@ imk_insarform_band_pull (ImkInsarformBand *self, ImkImage *reference,
     self->out[x] = is_data ? sums[1][x] * (cosf (f) - I * sinf (f)) : 0;
     sums[0][x] = sums[1][x] = 0;
   }
-  *reference = *secondary = *phase = line;
-  reference->type = secondary->type = IMK_TYPE_CF32;
-  reference->stride = secondary->stride = width * sizeof (float complex);
-  reference->data = first;
-  secondary->data = self->out;
-  phase->type = IMK_TYPE_F32;
-  phase->stride = width * sizeof (float);
-  phase->data = self->phase + at;
+  *reference = imk_image_of_rows (first, IMK_TYPE_CF32, p->width, 1);
+  *secondary = imk_image_of_rows (self->out, IMK_TYPE_CF32, p->width, 1);
+  *phase = imk_image_of_rows (self->phase + at, IMK_TYPE_F32, p->width, 1);
   p->pulled++;
   imk_insarform_patches_advance (p);
   return true;

@@ -418,22 +418,9 @@ imk_insarform_fringes_pull (ImkInsarformFringes *self, uint32_t n,
   n = n < self->capacity - y ? n : self->capacity - y;
   imk_parallel_for (self->config.n_threads, n, 1, make_phases, self);
   for (int i = 0; i < 2; i++)
-    *images[i] = (ImkImage){
-        .data = self->lines[i] + y * self->line_size,
-        .stride = self->line_size,
-        .width = width,
-        .height = n,
-        .channels = 1,
-        .type = self->config.type,
-    };
-  *phase = (ImkImage){
-      .data = self->wrapped,
-      .stride = width * sizeof (float),
-      .width = width,
-      .height = n,
-      .channels = 1,
-      .type = IMK_TYPE_F32,
-  };
+    *images[i] = imk_image_of_rows (
+        self->lines[i] + y * self->line_size, self->config.type, width, n);
+  *phase = imk_image_of_rows (self->wrapped, IMK_TYPE_F32, width, n);
   self->pulled += n;
   measure (self);
 }

@@ -127,20 +127,12 @@ void
 imk_insarform_reference (const ImkInsarformConfig *c, const ImkImage *reference,
     const ImkImage *secondary, const ImkImage *phase, ImkImage *out)
 {
-  ImkImage measured = {
-      .stride = c->width * sizeof (double),
-      .width = c->width,
-      .height = c->height,
-      .channels = 1,
-      .type = IMK_TYPE_F64,
-  };
-  ImkImage common[2] = {measured, measured};
+  ImkImage measured =
+      imk_image_of_rows (NULL, IMK_TYPE_F64, c->width, c->height);
+  ImkImage one = imk_image_of_rows (NULL, IMK_TYPE_CF32, c->width, c->height);
+  ImkImage common[2] = {one, one};
   bool is_filtered = c->range_band > 0 || c->azimuth_band > 0;
 
-  for (int i = 0; i < 2; i++) {
-    common[i].stride = c->width * 2 * sizeof (float);
-    common[i].type = IMK_TYPE_CF32;
-  }
   if (c->fringe_window || (is_filtered && !phase)) {
     measured.data = calloc (c->height, measured.stride);
     phase = &measured;

@@ -109,8 +109,6 @@ check_transforms (const ImkInsarformConfig *c, ImkError *error)
 static ImkStatus
 check_config (const ImkInsarformConfig *c, ImkError *error)
 {
-  ImkStatus status;
-
   if (c->type != IMK_TYPE_CI16 && c->type != IMK_TYPE_CF32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Images of %s make no interferogram; ci16 and cf32 do.",
@@ -120,13 +118,10 @@ check_config (const ImkInsarformConfig *c, ImkError *error)
         "The images have %u lines of %u columns; they can have 1 to %u lines "
         "of 1 to %u.",
         c->height, c->width, 1u << 30, 1u << 24);
-  if ((status = check_looks ("looks-x", c->looks_x, c->width, error)) !=
-          IMK_OK ||
-      (status = check_looks ("looks-y", c->looks_y, c->height, error)) !=
-          IMK_OK ||
-      (status = check_window ("window-x", c->window_x, error)) != IMK_OK ||
-      (status = check_window ("window-y", c->window_y, error)) != IMK_OK)
-    return status;
+  IMK_TRY (check_looks ("looks-x", c->looks_x, c->width, error));
+  IMK_TRY (check_looks ("looks-y", c->looks_y, c->height, error));
+  IMK_TRY (check_window ("window-x", c->window_x, error));
+  IMK_TRY (check_window ("window-y", c->window_y, error));
   return check_transforms (c, error);
 }
 

@@ -6,9 +6,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* The channels of the results. Sums run over the samples of a cell where both
  * images have data, neither 0 nor not finite; n is how many there are. */
@@ -162,6 +160,4 @@ IMK_API void imk_insarform_to_u8 (const float *row, uint32_t n,
 IMK_API void imk_insarform_to_u16 (const float *row, uint32_t n,
     ImkInsarformChannel channel, float full, uint16_t *to);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -4,9 +4,7 @@
 
 #include "imk/insarxcorr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 #define IMK_INSARXCORR_WINDOW 8 /* samples a side around the peak */
 
@@ -124,6 +122,4 @@ ImkStatus imk_insarxcorr_plan_patches (
     ImkInsarxcorrPlan *plan, ImkError *error);
 void imk_insarxcorr_plan_clear (ImkInsarxcorrPlan *plan);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

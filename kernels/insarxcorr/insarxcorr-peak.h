@@ -14,9 +14,7 @@
 #define IMK_INSARXCORR_FUNC static inline
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Numbers of A and B are cut to this: products of two of them, summed over the
  * largest template, stay below 2^63. Samples of 16 bits reach 2^17. */
@@ -420,6 +418,4 @@ imk_insarxcorr_zoom_at (const ImkInsarxcorrZoom *zoom, double alternating,
   return sum - zoom->sines[g] * alternating * zoom->sines[n];
 }
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

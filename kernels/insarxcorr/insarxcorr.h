@@ -6,9 +6,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* The two images. A feature at (x, y) of the reference lies at (x + dx, y + dy)
  * of the secondary. x is range (columns), y azimuth (lines), from 0. */
@@ -296,6 +294,4 @@ IMK_API void imk_insarxcorr_cancel (ImkInsarxcorr *self, bool cancel);
 /* @self may be NULL. Waits for the GPU. */
 IMK_API void imk_insarxcorr_free (ImkInsarxcorr *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

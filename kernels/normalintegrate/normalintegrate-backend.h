@@ -4,9 +4,7 @@
 
 #include "imk/normalintegrate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 typedef struct ImkNormalintegrateComplex {
   float re, im;
@@ -91,6 +89,4 @@ typedef struct ImkNormalintegrateBackend {
 extern const ImkNormalintegrateBackend imk_normalintegrate_cpu;
 extern const ImkNormalintegrateBackend imk_normalintegrate_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -4,9 +4,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* How slopes become heights. */
 typedef enum ImkNormalintegrateMethod {
@@ -223,6 +221,4 @@ IMK_API ImkStatus imk_normalintegrate_process (ImkNormalintegrate *self,
 /* @self may be NULL. */
 IMK_API void imk_normalintegrate_free (ImkNormalintegrate *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

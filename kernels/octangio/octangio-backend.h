@@ -4,9 +4,7 @@
 
 #include "imk/octangio.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Of Z, above which it counts as 0: its products are floats. */
 #define IMK_OCTANGIO_LARGEST 1e15f
@@ -52,6 +50,4 @@ typedef struct ImkOctangioBackend {
 extern const ImkOctangioBackend imk_octangio_cpu;
 extern const ImkOctangioBackend imk_octangio_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

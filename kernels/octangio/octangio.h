@@ -69,9 +69,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 typedef enum ImkOctangioMethod {
   IMK_OCTANGIO_MEAN,
@@ -199,6 +197,4 @@ IMK_API void imk_octangio_project (const float *flow, uint32_t n_ascans,
 /* @self may be NULL. */
 IMK_API void imk_octangio_free (ImkOctangio *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -4,9 +4,7 @@
 
 #include "imk/octbscan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* A-scan i is the sum of weights[k] times the intensity of row rows[k], k from
  * first[i] to first[i + 1] - 1. Rows are in the order of a mirror on its way
@@ -64,6 +62,4 @@ ImkStatus imk_octbscan_make_operators (
 extern const ImkOctbscanBackend imk_octbscan_cpu;
 extern const ImkOctbscanBackend imk_octbscan_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -21,9 +21,7 @@
 
 #include "imk/octbscan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* One matrix of complex weights on real samples. */
 typedef struct ImkOctbscanBand {
@@ -64,6 +62,4 @@ void imk_octbscan_chain_tune (ImkOctbscanChain *self, const double *live);
 /* @self may be NULL. */
 void imk_octbscan_chain_free (ImkOctbscanChain *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

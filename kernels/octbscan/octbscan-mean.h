@@ -4,9 +4,7 @@
 
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /**
  * imk_octbscan_mean_fringe: (is the sample in the mean?)
@@ -22,6 +20,4 @@ extern "C" {
 IMK_API double imk_octbscan_mean_fringe (
     const ImkImage *in, uint32_t first, uint32_t step);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -33,9 +33,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* How the values of a camera say where each wavenumber is. Wavelengths in any
  * unit, only their ratios count; they may rise or fall with the pixels. */
@@ -527,6 +525,4 @@ IMK_API ImkOctbscanStrategy imk_octbscan_strategy (const ImkOctbscan *self);
 /* @self may be NULL. */
 IMK_API void imk_octbscan_free (ImkOctbscan *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -4,9 +4,7 @@
 
 #include "imk/photostereo.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 enum { IMK_PHOTOSTEREO_MAX_PLANES = IMK_PHOTOSTEREO_MAX_BANDS };
 
@@ -171,6 +169,4 @@ imk_photostereo_probes_before (uint32_t row, uint32_t step_y)
   return row > step_y / 2 ? imk_div_up (row - step_y / 2, step_y) : 0;
 }
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -17,9 +17,7 @@
 #include "imk/image.h"
 #include "imk/photostereo-lights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* The colour filter on a sensor, its top left 2x2 pixels in reading order. */
 typedef enum ImkPhotostereoPattern {
@@ -451,6 +449,4 @@ IMK_API ImkStatus imk_photostereo_next_light (
 /* Ends the work of @self, which may be NULL, and frees it. */
 IMK_API void imk_photostereo_free (ImkPhotostereo *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

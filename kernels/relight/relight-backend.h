@@ -5,9 +5,7 @@
 #include "core/filter-backend.h"
 #include "imk/relight.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* The inputs are the normals and the albedo, which may be absent. There is no
  * plan: pictures may have any size. Vectors have length 1 and the y of the
@@ -22,6 +20,4 @@ typedef struct ImkRelightParams {
 extern const ImkFilterBackend imk_relight_cpu;
 extern const ImkFilterBackend imk_relight_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

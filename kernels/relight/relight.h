@@ -4,9 +4,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* The largest width and height. */
 #define IMK_RELIGHT_MAX_SIZE 65535u
@@ -89,6 +87,4 @@ IMK_API ImkStatus imk_relight_process (ImkRelight *self,
 /* @self may be NULL. */
 IMK_API void imk_relight_free (ImkRelight *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

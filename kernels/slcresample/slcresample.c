@@ -78,17 +78,13 @@ check_geometry (const ImkSlcresampleConfig *c, ImkError *error)
 static ImkStatus
 check_config (const ImkSlcresampleConfig *c, ImkError *error)
 {
-  ImkStatus status;
-
   if (c->type != IMK_TYPE_CI16 && c->type != IMK_TYPE_CF32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Images of %s cannot be resampled; ci16 and cf32 can.",
         imk_type_name (c->type));
-  if ((status = check_size ("image", c->width, c->height, error)) != IMK_OK ||
-      (status = check_size ("reference", c->out_width, c->out_height, error)) !=
-          IMK_OK ||
-      (status = check_geometry (c, error)) != IMK_OK)
-    return status;
+  IMK_TRY (check_size ("image", c->width, c->height, error));
+  IMK_TRY (check_size ("reference", c->out_width, c->out_height, error));
+  IMK_TRY (check_geometry (c, error));
   if (c->taps < 4 || c->taps > IMK_SLCRESAMPLE_MAX_TAPS || c->taps % 2)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "taps is %u; it must be an even number from 4 to %d.", c->taps,

@@ -6,9 +6,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Range (columns) and azimuth (lines), in this order. */
 typedef enum ImkSlcresampleAxis {
@@ -167,6 +165,4 @@ IMK_API double imk_slcresample_doppler (const ImkSlcresample *self);
 /* @self may be NULL. */
 IMK_API void imk_slcresample_free (ImkSlcresample *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

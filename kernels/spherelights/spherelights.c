@@ -406,14 +406,8 @@ static ImkStatus
 find_sphere (ImkSpherelights *s, ImkSphere *sphere, ImkError *error)
 {
   size_t n = (size_t) s->config.width * s->config.height;
-  ImkImage mask = {
-      .data = s->seen,
-      .stride = s->config.width,
-      .width = s->config.width,
-      .height = s->config.height,
-      .channels = 1,
-      .type = IMK_TYPE_U8,
-  };
+  ImkImage mask = imk_image_of_rows (
+      s->seen, IMK_TYPE_U8, s->config.width, s->config.height);
   float brightest = 0;
 
   for (size_t at = 0; at < n; at++)

@@ -3,9 +3,7 @@
 
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /**
  * ImkSphere: (how a sphere lies in the picture)
@@ -128,6 +126,4 @@ IMK_API void imk_spherelights_free (ImkSpherelights *self);
 IMK_API ImkStatus imk_spherelights_fit (
     const ImkImage *mask, ImkSphere *sphere, ImkError *error);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -5,14 +5,10 @@
 #include "core/filter-backend.h"
 #include "imk/invert.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Of no plan and an ImkInvertConfig as params. */
 extern const ImkFilterBackend imk_invert_cpu;
 extern const ImkFilterBackend imk_invert_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -4,9 +4,7 @@
 #include "imk/backend.h"
 #include "imk/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /**
  * ImkInvertConfig: (the format and the amount)
@@ -74,6 +72,4 @@ IMK_API ImkStatus imk_invert_process (ImkInvert *self, const ImkImage *in,
 /* @self may be NULL. Waits for the GPU. */
 IMK_API void imk_invert_free (ImkInvert *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

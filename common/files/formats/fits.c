@@ -128,7 +128,7 @@ static void
 name_unit (Fits *self, gint image, gint n_dims, const LONGLONG *dims)
 {
   gchar name[FLEN_VALUE] = "";
-  GString *text;
+  g_autoptr (GString) text = NULL;
   gint status = 0;
 
   if (!self->file->parts || self->file->parts->len >= MAX_NAMED)
@@ -144,7 +144,6 @@ name_unit (Fits *self, gint image, gint n_dims, const LONGLONG *dims)
     g_string_append_printf (text, "%s%lld%s", i == n_dims ? " [" : "",
         (long long) dims[i - 1], i > 1 ? ", " : "]");
   g_ptr_array_add (self->file->parts, g_utf8_make_valid (text->str, -1));
-  g_string_free (text, TRUE);
 }
 
 /* Moves to a unit. Returns: has it a picture? The primary one may have none. */

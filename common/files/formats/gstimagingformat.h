@@ -6,8 +6,6 @@
 
 #include "gstimagingndarray.h"
 
-G_BEGIN_DECLS
-
 /* Changes with the structures below: a module of another release is refused. */
 #define GST_IMAGING_FORMAT_ABI 6
 #define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
@@ -57,7 +55,7 @@ struct _GstImagingFormatTable {
   gpointer (*create) (const GstImagingFormatFile *file,
       const GstImagingNdArray *array, guint64 *n_pages, GError **error);
   gboolean (*write) (gpointer writer, gconstpointer values, GError **error);
-  /* After the last page */
+  /* After the last page; NULL where nothing is left to write */
   gboolean (*finish) (gpointer writer, GError **error);
   void (*discard) (gpointer writer);
 
@@ -199,5 +197,3 @@ const gchar *gst_imaging_format_find_card (gchar **cards, const gchar *key);
  * @orientation: of EXIF, 1 to 8; from 5 on @to is @height wide */
 void gst_imaging_format_orient (const guint8 *from, guint width, guint height,
     gsize size, guint orientation, guint8 *to);
-
-G_END_DECLS

@@ -105,7 +105,7 @@ count (Writer *self, guint64 n, gboolean growing, GError **error)
 {
   GstImagingNdArray *array = self->growing;
   guint64 dims[GST_IMAGING_ND_ARRAY_MAX_DIMS];
-  GString *header;
+  g_autoptr (GString) header = NULL;
   gboolean ok;
 
   memcpy (dims, array->dims, sizeof (dims));
@@ -120,7 +120,6 @@ count (Writer *self, guint64 n, gboolean growing, GError **error)
   self->header_size = header->len;
   ok = gst_imaging_format_write_at (
       self->file, header->str, header->len, 0, error);
-  g_string_free (header, TRUE);
   if (ok)
     array->dims[0] = n;
   return ok;

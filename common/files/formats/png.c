@@ -366,12 +366,6 @@ png_write_page (gpointer writer, gconstpointer values, GError **error)
   return self->done;
 }
 
-static gboolean
-png_finish (gpointer writer, GError **error)
-{
-  return TRUE;
-}
-
 const GstImagingFormatTable gst_imaging_format_png = {
     .name = "PNG",
     .open = png_open,
@@ -379,7 +373,6 @@ const GstImagingFormatTable gst_imaging_format_png = {
     .close = png_close,
     .create = png_create,
     .write = png_write_page,
-    .finish = png_finish,
     .discard = png_discard,
     .types = GST_IMAGING_FORMAT_TYPE (U8) | GST_IMAGING_FORMAT_TYPE (U16) |
              GST_IMAGING_FORMAT_TYPE (BOOL),

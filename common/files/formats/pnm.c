@@ -321,21 +321,13 @@ pnm_write (gpointer writer, gconstpointer values, GError **error)
   return TRUE;
 }
 
-static gboolean
-pnm_finish (gpointer writer, GError **error)
-{
-  return TRUE;
-}
+#define PNM_FUNCTIONS \
+  .open = pnm_open, .read = pnm_read, .close = g_free, .create = pnm_create, \
+  .write = pnm_write, .discard = g_free
 
 const GstImagingFormatTable gst_imaging_format_pnm = {
     .name = "PNM",
-    .open = pnm_open,
-    .read = pnm_read,
-    .close = g_free,
-    .create = pnm_create,
-    .write = pnm_write,
-    .finish = pnm_finish,
-    .discard = g_free,
+    PNM_FUNCTIONS,
     .types = GST_IMAGING_FORMAT_TYPE (U8) | GST_IMAGING_FORMAT_TYPE (U16),
     .takes = PNM_TAKES,
     .shows_rgb = TRUE,
@@ -343,26 +335,14 @@ const GstImagingFormatTable gst_imaging_format_pnm = {
 
 const GstImagingFormatTable gst_imaging_format_pbm = {
     .name = "PBM",
-    .open = pnm_open,
-    .read = pnm_read,
-    .close = g_free,
-    .create = pnm_create,
-    .write = pnm_write,
-    .finish = pnm_finish,
-    .discard = g_free,
+    PNM_FUNCTIONS,
     .types = GST_IMAGING_FORMAT_TYPE (BOOL),
     .takes = "PBM takes one picture of bool",
 };
 
 const GstImagingFormatTable gst_imaging_format_pfm = {
     .name = "PFM",
-    .open = pnm_open,
-    .read = pnm_read,
-    .close = g_free,
-    .create = pnm_create,
-    .write = pnm_write,
-    .finish = pnm_finish,
-    .discard = g_free,
+    PNM_FUNCTIONS,
     .types = GST_IMAGING_FORMAT_TYPE (F32),
     .takes = PFM_TAKES,
 };

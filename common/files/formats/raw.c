@@ -63,7 +63,7 @@ start (Reader *self, gboolean sizes_alone, GError **error)
 static gboolean
 is_known_by_size_alone (Reader *self, const libraw_data_t *raw)
 {
-  guint8 *zeros = g_try_malloc0 (self->file->size);
+  g_autofree guint8 *zeros = g_try_malloc0 (self->file->size);
   libraw_data_t *other = zeros ? libraw_init (0) : NULL;
   gboolean is_same =
       other &&
@@ -73,7 +73,6 @@ is_known_by_size_alone (Reader *self, const libraw_data_t *raw)
 
   if (other)
     libraw_close (other);
-  g_free (zeros);
   return is_same;
 }
 

@@ -5,8 +5,6 @@
 
 #include "gstimagingformat.h"
 
-G_BEGIN_DECLS
-
 /* What the settings tell. A B-scan is a page. */
 typedef struct {
   GstImagingNdArrayType type;
@@ -50,5 +48,3 @@ gchar *gst_imaging_unp_find_settings (const gchar *location);
 
 /* Is it the name of a recording of OCTproZ with its settings beside it? */
 gboolean gst_imaging_octproz_is (const gchar *location);
-
-G_END_DECLS

@@ -144,7 +144,7 @@ take_text (GMarkupParseContext *context, const gchar *bytes, gsize size,
 static void
 drop_others (GArray *files)
 {
-  GArray *all = g_array_copy (files);
+  g_autoptr (GArray) all = g_array_copy (files);
 
   g_array_set_clear_func (files, NULL);
   g_array_set_size (files, 0);
@@ -158,7 +158,6 @@ drop_others (GArray *files)
       clear_file (file);
   }
   g_array_set_clear_func (files, clear_file);
-  g_array_unref (all);
 }
 
 GstImagingThorlabsHeader *

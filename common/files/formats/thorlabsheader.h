@@ -4,8 +4,6 @@
 
 #include "gstimagingformat.h"
 
-G_BEGIN_DECLS
-
 enum {
   THORLABS_SIZE_Z, /* samples of a line, or depths */
   THORLABS_SIZE_X, /* lines */
@@ -49,5 +47,3 @@ void gst_imaging_thorlabs_header_free (GstImagingThorlabsHeader *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (
     GstImagingThorlabsHeader, gst_imaging_thorlabs_header_free)
-
-G_END_DECLS

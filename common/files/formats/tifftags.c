@@ -142,8 +142,8 @@ gst_imaging_tiff_is_tag (const gchar *card)
 static void
 set_numbers (TIFF *tiff, guint32 tag, TIFFDataType type, const gchar *text)
 {
-  GArray *doubles = g_array_new (FALSE, FALSE, sizeof (gdouble));
-  GArray *shorts = g_array_new (FALSE, FALSE, sizeof (guint16));
+  g_autoptr (GArray) doubles = g_array_new (FALSE, FALSE, sizeof (gdouble));
+  g_autoptr (GArray) shorts = g_array_new (FALSE, FALSE, sizeof (guint16));
   gchar *end;
 
   for (;; text = end) {
@@ -158,8 +158,6 @@ set_numbers (TIFF *tiff, guint32 tag, TIFFDataType type, const gchar *text)
   if (doubles->len > 0)
     TIFFSetField (tiff, tag, doubles->len,
         type == TIFF_DOUBLE ? doubles->data : shorts->data);
-  g_array_unref (doubles);
-  g_array_unref (shorts);
 }
 
 static void

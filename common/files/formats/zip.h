@@ -4,8 +4,6 @@
 
 #include "gstimagingformat.h"
 
-G_BEGIN_DECLS
-
 typedef struct _GstImagingZip GstImagingZip;
 
 /* Names in the ZIP have / between folder and file here, also those that have \
@@ -31,5 +29,3 @@ gboolean gst_imaging_zip_read (GstImagingZip *self, const gchar *name,
 void gst_imaging_zip_free (GstImagingZip *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstImagingZip, gst_imaging_zip_free)
-
-G_END_DECLS

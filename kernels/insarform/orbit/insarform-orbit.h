@@ -21,9 +21,7 @@
 #include "imk/api.h"
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Fixed to the earth: s, m, m/s. */
 typedef struct ImkInsarformState {
@@ -106,6 +104,4 @@ IMK_API void imk_insarform_earth_line (ImkInsarformEarth *self, uint32_t line,
 /* @self may be NULL. */
 IMK_API void imk_insarform_earth_free (ImkInsarformEarth *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

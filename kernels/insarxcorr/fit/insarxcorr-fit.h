@@ -8,9 +8,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 #define IMK_INSARXCORR_FIT_MIN_POINTS 8
 #define IMK_INSARXCORR_FIT_MAX_TERMS 10
@@ -84,6 +82,4 @@ IMK_API double imk_insarxcorr_fit_at (
 IMK_API size_t imk_insarxcorr_fit_print (
     const ImkInsarxcorrFit *fit, char *text);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -5,9 +5,7 @@
 
 #include "imk/insarxcorr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 #define IMK_INSARXCORR_JUDGE_BINS 256
 
@@ -48,6 +46,4 @@ IMK_API void imk_insarxcorr_judge_init (
 IMK_API void imk_insarxcorr_judge_row (
     ImkInsarxcorrJudge *self, double *values, uint32_t n_patches);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

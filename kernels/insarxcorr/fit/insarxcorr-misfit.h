@@ -7,9 +7,7 @@
 
 #include "imk/insarxcorr-fit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /**
  * ImkInsarxcorrMisfit: (what the plane of a fit leaves of the offsets of one
@@ -39,6 +37,4 @@ IMK_API ImkStatus imk_insarxcorr_misfit (const ImkInsarxcorrPoint *points,
     size_t n_points, const ImkInsarxcorrFit *fit, ImkInsarxcorrMisfit *range,
     ImkInsarxcorrMisfit *azimuth, ImkError *error);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -6,9 +6,7 @@
 
 #include "imk/insarxcorr-fit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Where the points of a fit lie. A plane is undetermined across a strip of
  * points, also across a diagonal one. */
@@ -55,6 +53,4 @@ IMK_API ImkStatus imk_insarxcorr_reach (const ImkInsarxcorrPoint *points,
     size_t n_points, const ImkInsarxcorrFit *fit, const ImkInsarxcorrArea *area,
     ImkInsarxcorrReach *reach, ImkError *error);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

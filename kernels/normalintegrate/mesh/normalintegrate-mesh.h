@@ -3,9 +3,7 @@
 
 #include "imk/normalintegrate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 typedef enum ImkMeshFormat {
   IMK_MESH_PLY, /* binary, little endian */
@@ -63,6 +61,4 @@ typedef ImkStatus (*ImkMeshWrite) (
 IMK_API ImkStatus imk_normalintegrate_mesh_write (const ImkMesh *mesh,
     ImkMeshFormat format, ImkMeshWrite write, void *data, ImkError *error);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

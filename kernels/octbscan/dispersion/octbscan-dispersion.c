@@ -678,13 +678,7 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
   plain = config.cameras[camera];
   plain.n_dispersion = plain.n_phase = 0;
   plain.spectrum_phase = NULL;
-  z = (ImkImage){
-      .stride = config.width / 2 * 2 * sizeof (float),
-      .width = config.width / 2,
-      .height = rows.height,
-      .channels = 1,
-      .type = IMK_TYPE_CF32,
-  };
+  z = imk_image_of_rows (NULL, IMK_TYPE_CF32, config.width / 2, rows.height);
   z.data = imk_pool_alloc (z.stride * z.height);
   if (!z.data)
     return no_memory (error);

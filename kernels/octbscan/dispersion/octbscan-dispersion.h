@@ -5,9 +5,7 @@
 
 #include "imk/octbscan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Points of a sharpness curve, at equal distances from -range to range. */
 #define IMK_OCTBSCAN_CURVE 81u
@@ -67,6 +65,4 @@ IMK_API ImkStatus imk_octbscan_estimate_dispersion (
     uint32_t camera, double range, ImkOctbscanDispersion *found,
     ImkError *error);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

@@ -19,9 +19,7 @@
 
 #include "imk/octbscan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 #define IMK_OCTBSCAN_MAX_MIRRORS 16u
 #define IMK_OCTBSCAN_MIRROR_TERMS \
@@ -118,6 +116,4 @@ IMK_API ImkStatus imk_octbscan_solve_mirrors (const ImkOctbscanConfig *config,
 /* @fringe may be all zero. */
 IMK_API void imk_octbscan_fringe_clear (ImkOctbscanFringe *fringe);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

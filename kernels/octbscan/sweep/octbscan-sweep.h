@@ -26,9 +26,7 @@
 
 #include "imk/octbscan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* Which A-scans of a camera were recorded while the source swept back. */
 typedef enum ImkOctbscanSweeps {
@@ -94,6 +92,4 @@ IMK_API ImkStatus imk_octbscan_sweep_process (ImkOctbscanSweep *self,
 /* @self may be NULL. */
 IMK_API void imk_octbscan_sweep_free (ImkOctbscanSweep *self);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS

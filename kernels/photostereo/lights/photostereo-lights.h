@@ -7,9 +7,7 @@
 
 #include "imk/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+IMK_BEGIN_DECLS
 
 /* More lights in a file are refused: no rig has as many. */
 #define IMK_PHOTOSTEREO_MAX_LIGHTS 4096
@@ -86,6 +84,4 @@ IMK_API ImkStatus imk_photostereo_lights_parse_intensities (const char *text,
 /* Frees the array in @lights. */
 IMK_API void imk_photostereo_lights_clear (ImkPhotostereoLights *lights);
 
-#ifdef __cplusplus
-}
-#endif
+IMK_END_DECLS
