@@ -34,6 +34,6 @@ typedef struct ImkLapsharpenRatio {
   float products[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL][256];
 } ImkLapsharpenRatio;
 
-/* For rules of bytes with a kernel. Takes 0.01 ms. */
+/* For rules of bytes with a kernel. @ratio: (out) */
 void imk_lapsharpen_find_ratio (
     const ImkLapsharpenRule *rule, ImkLapsharpenRatio *ratio);

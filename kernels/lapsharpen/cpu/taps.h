@@ -12,8 +12,8 @@ typedef struct Tap {
 
 enum { MAX_TAPS = IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL };
 
-/* Samples of a row whose sums are half a count. To decide them apart from their
- * vectors takes half the time. */
+/* Samples of a row whose sums are half a count. With weights in hundredths,
+ * deciding them after their vectors takes 0.7 of the time of a frame. */
 typedef struct Halves {
   uint32_t n, at[256 + STEP];
 } Halves;
