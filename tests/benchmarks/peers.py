@@ -111,11 +111,14 @@ class Sharpening(ctypes.Structure):
         ("alpha", ctypes.c_uint32), ("border", ctypes.c_uint32),
         ("kernel", ctypes.c_float * 49)]
 
-    def set_kernel(self, size):
-        """Weights that are no m / 2^q, of sum 1: most samples are not the largest
-        or 0, and some sums are near a half."""
+    def set_kernel(self, size, hundredths):
+        """Weights of sum 1: most samples are not the largest or 0. Hundredths make
+        a half of one sum in a hundred, the others (k / 2205 of 3x3) of none, with
+        some sums near one."""
         n = size * size
         weights = (np.arange(n) / 49 - 0.4) / n
+        if hundredths:
+            weights = np.round(weights, 2)
         weights[n // 2] += 1 - weights.sum()
         self.kernel_size = size
         self.kernel[:n] = weights
@@ -149,6 +152,7 @@ SETTINGS = {
     "alpha-copy": ({"alpha": COPY}, None),
     "alpha-weighted": ({"alpha": WEIGHTED}, None),
     "kernel-3x3": ({"size": 3}, 1),
+    "kernel-hundredths-3x3": ({"size": 3, "hundredths": True}, 1),
     "kernel-5x5": ({"size": 5}, 1),
     "kernel-7x7": ({"size": 7}, 1),
     "unsharp-1": ({"radius": 1}, 3),
@@ -174,10 +178,10 @@ def sharpen_cases():
 def make_sharpening(channels, depth, settings):
     given = {"amount": 1, "neighbours": 4, "alpha": FILTER, "border": REFLECT101,
              **settings}
-    size = given.pop("size", 0)
+    size, hundredths = given.pop("size", 0), given.pop("hundredths", False)
     s = Sharpening(channels=channels, depth=depth, **given)
     if size:
-        s.set_kernel(size)
+        s.set_kernel(size, hundredths)
     return s
 
 

@@ -8,6 +8,7 @@
 
 #include "imk/device.h"
 #include "kernel-test.h"
+#include "lapsharpen/cpu/ratio.h"
 #include "lapsharpen/lapsharpen-reference.h"
 #include "lapsharpen/lapsharpen-sample.h"
 #include "imk/lapsharpen.h"
@@ -453,6 +454,85 @@ TEST (test_cpu_kernels, "kernels of weights of few bits follow the formula",
     if (test_random (&seed) % 4 == 0)
       draw_limits (k, &seed);
     check_cpu (&c);
+  }
+}
+
+/* Draws weights k / @n of the sum 1, some of them 0, as integer arithmetic on
+ * bytes takes them: k up to 6, or a large one. */
+static void
+set_ratio_kernel (ImkLapsharpenConfig *k, int n, uint64_t *seed)
+{
+  static const uint32_t kernel_sizes[] = {3, 3, 5, 7};
+  int sum = 0, left = 256 - n < 0 ? 0 : 256 - n;
+  uint32_t middle;
+
+  k->method = IMK_LAPSHARPEN_METHOD_KERNEL;
+  k->kernel_size = PICK (kernel_sizes, seed);
+  middle = k->kernel_size * k->kernel_size / 2;
+  for (uint32_t i = 0; i <= 2 * middle; i++) {
+    const int drawn = i == 3 && test_random (seed) % 4 == 0
+                          ? -100
+                          : (int) (test_random (seed) % 10) - 6;
+    const int weight = i == middle ? 0 : abs (drawn) > left ? 0 : drawn;
+
+    left -= abs (weight);
+    sum += weight;
+    k->kernel[i] = (float) weight / (float) n;
+  }
+  k->kernel[middle] = (float) (n - sum) / (float) n;
+}
+
+static ImkLapsharpenRatio ratio;
+
+/* Of an even n that is no power of two, one sum in n is a half but for what is
+ * rounded. Noise has sums below 0 and beyond the largest sample as well. */
+TEST (test_cpu_ratios, "kernels of weights k / n follow the formula",
+    .cpu_only = true)
+{
+  uint64_t seed = 37;
+  int n_found = 0, n_cases = TEST_SANITIZED ? 100 : 1020;
+
+  for (int i = 0; i < n_cases; i++) {
+    const int n = 2 + i % 255;
+    const uint32_t *size = PICK (sizes, &seed);
+    Case c = {.fill = i % 8 ? FILL_NOISE : FILL_CHECKERBOARD, .seed = seed};
+    ImkLapsharpenConfig *k = &c.config;
+    ImkLapsharpenRule rule;
+
+    *k = make_config (
+        IMK_TYPE_U8, size[0], size[1], 1 + test_random (&seed) % 4);
+    k->border = (ImkLapsharpenBorder) (test_random (&seed) % 5);
+    set_ratio_kernel (k, n, &seed);
+    if (test_random (&seed) % 4 == 0)
+      draw_limits (k, &seed);
+    rule = imk_lapsharpen_rule (k);
+    imk_lapsharpen_find_ratio (&rule, &ratio);
+    n_found += ratio.n > 0;
+    check_cpu (&c);
+  }
+  test_check (n_found > n_cases * 3 / 4,
+      "integers were found for %d of %d kernels", n_found, n_cases);
+}
+
+TEST (test_ratio_quotients, "quotients of sums of a kernel k / n are exact",
+    .cpu_only = true)
+{
+  uint64_t seed = 41;
+
+  for (int n = 2; n <= 256; n++) {
+    ImkLapsharpenConfig k = make_config (IMK_TYPE_U8, 9, 9, 1);
+    ImkLapsharpenRule rule;
+
+    set_ratio_kernel (&k, n, &seed);
+    rule = imk_lapsharpen_rule (&k);
+    imk_lapsharpen_find_ratio (&rule, &ratio);
+    for (uint32_t sum = 0; ratio.n && sum < 65536; sum++) {
+      const uint32_t found = sum * ratio.factor >> 16 >> ratio.shift;
+      const uint32_t exact = sum / ratio.n;
+
+      test_check (found == exact || (found > 255 && exact > 255),
+          "%u / %u is %u, not %u", sum, ratio.n, exact, found);
+    }
   }
 }
 

@@ -17,6 +17,7 @@ enum {
 typedef struct State {
   ImkLapsharpenRule rule;
   ImkLapsharpenProducts products;
+  ImkLapsharpenRatio ratio;
   uint32_t n_threads;
   ScratchPool scratch;
   const ImkLapsharpenLoops *loops;
@@ -51,6 +52,8 @@ cpu_update (void *state, const void *params, ImkError *error)
       (rule.amount != self->products.amount ||
           rule.neighbours != self->products.neighbours))
     self->products = imk_lapsharpen_find_products (&rule);
+  if (config.type == IMK_TYPE_U8 && rule.kernel_size)
+    imk_lapsharpen_find_ratio (&rule, &self->ratio);
   self->rule = rule;
   self->stage = stage;
   return IMK_OK;
@@ -242,6 +245,7 @@ sharpen (State *self, const ImkImage *in, ImkImage *out, uint32_t band)
   ImkLapsharpenRule rule = self->rule;
   Work work = {.rule = &rule,
       .products = &self->products,
+      .ratio = &self->ratio,
       .in = in,
       .out = out,
       .scratch = &self->scratch,

@@ -76,7 +76,7 @@ typedef enum Way {
   PLAIN,    /* any amount, as imk_lapsharpen_sample () */
   FLOATS,   /* the same with a threshold or edges */
   WEIGHTED, /* all of it, bytes of four channels weighted by alpha */
-  TAPS,     /* kernels of few bits on bytes */
+  TAPS,     /* kernels on bytes of weights k / n, see ratio.h */
   LINES     /* any kernel without a threshold: made by rows.h */
 } Way;
 

@@ -5,6 +5,7 @@
 
 #include "imk/parallel.h"
 #include "lapsharpen/cpu/products.h"
+#include "lapsharpen/cpu/ratio.h"
 
 /* Samples that a loop has: whole pixels of 1..4 channels, whole vectors. */
 enum { CHUNK = 192 };
@@ -13,6 +14,7 @@ enum { CHUNK = 192 };
 typedef struct Work {
   const ImkLapsharpenRule *rule;
   const ImkLapsharpenProducts *products; /* for bytes */
+  const ImkLapsharpenRatio *ratio;       /* likewise */
   const ImkImage *in;
   ImkImage *out;
   struct ScratchPool *scratch; /* of threads */

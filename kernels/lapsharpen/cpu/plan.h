@@ -40,15 +40,12 @@ enum {
   PREFETCH = 3072 / sizeof (Sample), /* of 1024 to 3072 bytes the fastest */
 };
 
-/* Two weights of a kernel: their bytes in turns, and where the samples are. */
-typedef struct Tap {
-  const Sample *a, *b;
-  Vector weights;
-} Tap;
-
-enum {
-  MAX_TAPS = IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL / 2 + 1
-};
+/* ImkLapsharpenRatio in vectors. */
+typedef struct Ratio {
+  Words centre, rest, start, n, factor;
+  int32_t shift;
+  bool to_even, by_order;
+} Ratio;
 
 /* A kernel whose sums are made in another order than those of the reference,
  * in units of 2^-16 counts. See rows.h. */
@@ -75,6 +72,7 @@ typedef struct Plan {
   Vector alpha;            /* bytes of a vector that hold alpha */
   Floats reciprocal, rest; /* for WEIGHTED, of the maximum */
   Kernel kernel;           /* for LINES */
+  Ratio ratio;             /* for TAPS */
 } Plan;
 
 INLINE Vector
@@ -84,29 +82,6 @@ load (const Sample *from)
 
   memcpy (&v, from, sizeof (v));
   return v;
-}
-
-/* Returns: q of a kernel whose weights are m / 2^q, with sums that fit 16 bits
- * on bytes: they are exact, in float32 as well; -1: of another one */
-static int
-find_kernel_fraction (const ImkLapsharpenRule *rule)
-{
-  const uint32_t n = rule->kernel_size * rule->kernel_size;
-
-  for (int q = 0; q < 8; q++) {
-    float sum = 0;
-    bool whole = true;
-
-    for (uint32_t i = 0; i < n && whole; i++) {
-      const float m = rule->kernel[i] * (float) (1 << q);
-
-      whole = m >= -127 && m <= 127 && m == (float) (int) m;
-      sum += m < 0 ? -m : m;
-    }
-    if (whole)
-      return sum <= 128 ? q : -1;
-  }
-  return -1;
 }
 
 /* Returns: the largest error of rounding a float32 of up to @value */
@@ -150,6 +125,21 @@ make_kernel (const ImkLapsharpenRule *rule)
   return k;
 }
 
+static Ratio
+make_ratio (const ImkLapsharpenRatio *r)
+{
+  const Words zero = {0};
+
+  return (Ratio){.centre = zero + (int16_t) r->centre,
+      .rest = zero + (int16_t) r->rest,
+      .start = zero + (int16_t) (r->rest + r->n / 2),
+      .n = zero + (int16_t) r->n,
+      .factor = zero + (int16_t) r->factor,
+      .shift = r->shift,
+      .to_even = r->to_even,
+      .by_order = r->by_order};
+}
+
 INLINE Way
 choose_way (const Work *work)
 {
@@ -160,7 +150,7 @@ choose_way (const Work *work)
   if (rule->kernel_size && (rule->edges || rule->threshold > 0))
     return CHUNKS;
   if (rule->kernel_size)
-    return SAMPLE_BITS == 8 && find_kernel_fraction (rule) >= 0 ? TAPS : LINES;
+    return SAMPLE_BITS == 8 && work->ratio->n ? TAPS : LINES;
   if (rule->weight_channel >= 0)
     return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
   if (rule->multiple && !rule->edges && rule->threshold <= 1)
@@ -217,6 +207,8 @@ make_plan (const Work *work, Way way)
   p.alpha = (Vector) alpha;
   p.reciprocal = (Floats){0} + (float) (1 / (double) rule->maximum);
   p.rest = (Floats){0} + imk_lapsharpen_rest (rule->maximum, p.reciprocal[0]);
+  if (way == TAPS)
+    p.ratio = make_ratio (work->ratio);
   if (way == LINES)
     p.kernel = make_kernel (rule);
   return p;

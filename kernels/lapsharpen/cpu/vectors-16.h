@@ -57,18 +57,5 @@ INLINE Vector
 sharpen_weighted (const Plan *p, Vector v, const Sample *above,
     const Sample *here, const Sample *below)
 {
-  return v; /* not chosen, as those below */
-}
-
-INLINE int
-make_taps (
-    const ImkLapsharpenRule *rule, const Rows *rows, int fraction, Tap *taps)
-{
-  return 0;
-}
-
-INLINE Vector
-sharpen_taps (const Tap *taps, int n, int16_t fraction, size_t i)
-{
-  return (Vector){0};
+  return v; /* not chosen */
 }

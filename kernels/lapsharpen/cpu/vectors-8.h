@@ -85,52 +85,6 @@ sharpen_products (const Plan *p, Words low, Words high, Vector v)
   return OP (max_epu8) (first, second);
 }
 
-/* Returns: the number of @taps; weights of 0 take no time */
-static int
-make_taps (
-    const ImkLapsharpenRule *rule, const Rows *rows, int fraction, Tap *taps)
-{
-  const ptrdiff_t c = rule->channels, reach = rule->reach;
-  const float *weight = rule->kernel;
-  int n = 0;
-
-  for (ptrdiff_t y = -reach; y <= reach; y++)
-    for (ptrdiff_t x = -reach; x <= reach; x++, weight++) {
-      const uint8_t m = (uint8_t) (int8_t) (*weight * (float) (1 << fraction));
-      const Sample *from = rows->row[HERE + y] + x * c;
-      Tap *tap = &taps[n / 2];
-
-      if (m == 0)
-        continue;
-      if (n++ % 2 == 0) {
-        tap->a = tap->b = from;
-        tap->weights = (Vector) ((Words){0} + m);
-      } else {
-        tap->b = from;
-        tap->weights |= (Vector) ((Words){0} + (int16_t) (m << 8));
-      }
-    }
-  return (n + 1) / 2;
-}
-
-/* Samples @i on: sums rounded to the nearest integer, halves to even, as
- * imk_lapsharpen_correlated () does. */
-INLINE Vector
-sharpen_taps (const Tap *taps, int n, int16_t fraction, size_t i)
-{
-  const Words least = (Words){0} + (int16_t) ((1 << fraction) / 2 - 1);
-  Words low = {0}, high = {0};
-
-  for (int j = 0; j < n; j++)
-    add_pairs (load (taps[j].a + i), load (taps[j].b + i), taps[j].weights,
-        &low, &high);
-  if (fraction > 0) {
-    low = (low + least + ((low >> fraction) & 1)) >> fraction;
-    high = (high + least + ((high >> fraction) & 1)) >> fraction;
-  }
-  return OP (packus_epi16) ((Vector) low, (Vector) high);
-}
-
 INLINE Vector
 sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
     const Sample *here, const Sample *below)

@@ -14,6 +14,7 @@
 #include "lapsharpen/cpu/vectors-16.h"
 #endif
 #include "lapsharpen/cpu/rows.h"
+#include "lapsharpen/cpu/taps.h"
 
 /* --- limits --------------------------------------------------------------- */
 
@@ -65,15 +66,18 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
       way == WEIGHTED
           ? 0
           : (uintptr_t) (out + first) % IMK_VECTOR_SIZE / sizeof (Sample);
-  const int fraction = way == TAPS ? find_kernel_fraction (band->rule) : 0;
+  const int n_taps = way == TAPS ? band->work->ratio->n_pairs : 0;
   Tap taps[MAX_TAPS];
-  const int n_taps =
-      way == TAPS ? make_taps (band->rule, rows, fraction, taps) : 0;
+  const bool decides = way == TAPS && band->work->ratio->by_order;
+  Halves halves;
   const Sample *const above = rows->row[ABOVE];
   const Sample *const here = rows->row[HERE];
   const Sample *const below = rows->row[BELOW];
   size_t next = first + STEP - crossed, phase = (rows->first + first) % CHUNK;
 
+  halves.n = 0;
+  if (way == TAPS)
+    make_taps (band->work, rows, taps);
   plan.diagonal = diagonal;
   if (way == CORED)
     plan.cored = true;
@@ -81,15 +85,17 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
     plan.cored = plan.soft = plan.edges = false;
   for (size_t i = first;;) {
     const Vector v = load (here + i);
-    Vector t;
+    Vector t, half = {0};
 
     __builtin_prefetch (below + i + PREFETCH, 0);
     __builtin_prefetch (out + i + PREFETCH, 1);
-    t = way == TAPS    ? sharpen_taps (taps, n_taps, (int16_t) fraction, i)
+    t = way == TAPS    ? sharpen_taps (&p->ratio, taps, n_taps, i, v, &half)
         : way == LINES ? load (band->made + rows->first + i)
         : way == WEIGHTED
             ? sharpen_weighted (p, v, above + i, here + i, below + i)
             : sharpen_vector (p, way, v, above + i, here + i, below + i);
+    if (decides && limits != NO_LIMITS)
+      t = decide_vector (band->work, rows, i, half, t);
     if (!p->whole)
       t = SAMPLE_OP (min) (t, p->maximum);
     if (limits == WINDOW)
@@ -98,6 +104,7 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
       const Vector filtered = load (band->filtered + phase);
 
       t = (t & filtered) | (v & ~filtered);
+      half = half & filtered;
     }
     if (limits == RANGE || (limits && p->limited)) {
       const Vector low = SAMPLE_OP (min) (v, load (band->low + phase));
@@ -105,15 +112,23 @@ sharpen_vectors_with (const Band *band, const Rows *rows, size_t first,
 
       t = SAMPLE_OP (min) (SAMPLE_OP (max) (t, low), high);
     }
+    if (decides && limits == NO_LIMITS)
+      add_halves (half, i, &halves);
     memcpy (out + i, &t, sizeof (t));
     if (i == last)
       break;
+    if (decides && __builtin_expect (are_halves_full (&halves), 0)) {
+      decide_halves (band->work, rows, &halves, out, 0);
+      halves.n = 0;
+    }
     next = LEAST (next, last);
     phase += next - i;
     phase -= phase < CHUNK ? 0 : CHUNK;
     i = next;
     next += STEP;
   }
+  if (decides)
+    decide_halves (band->work, rows, &halves, out, 0);
 }
 
 INLINE void
