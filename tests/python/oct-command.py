@@ -292,6 +292,24 @@ class Oct(unittest.TestCase):
                     self.assertEqual("the other way round" in printed, met is False, printed)
                     self.assertEqual("not checked: direction of the wavelengths" in printed, met is None, printed)
 
+    def test_wavelengths_that_were_exchanged_are_told(self):
+        """A curve of wavenumbers that is turned over leaves depths as sharp; the steps at its ends tell"""
+        for words, met, of_image in (("800", "900"), True, True), (("900", "800"), False, False), (("849", "851"), None, None):
+            printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", *words, near=(150.0,), far=(320.0,))
+            figure = self.figure("direction of the wavelengths")
+            self.assertEqual(figure["met"], met, (words, figure))
+            self.assertEqual("were the first and the last wavelength exchanged?" in printed, met is False, printed)
+            self.assertEqual("not checked: direction of the wavelengths" in printed, met is None, printed)
+            if met is not None:
+                self.assertAlmostEqual(figure["value"], 1.266, delta=0.01)
+            shutil.copy(self.path("out/calibration.ini"), self.path("new.ini"))
+            self.call("far.npy", "--calibration", "new.ini", "background=rolling")
+            self.assertTrue(self.figure("order of the samples")["met"], words)
+            self.assertEqual(self.figure("direction of the wavelengths")["met"], of_image, words)
+        # one position has the dispersion in its curve
+        self.calibrate("near.npy", "--lambda", "900", "800")
+        self.assertIn("one position", self.figure("direction of the wavelengths")["about"])
+
     def test_a_scale_of_depths_that_nothing_checked_is_told(self):
         np.save(self.path("w.npy"), wavelengths())
         for name, depth in ("near", 150.0), ("far", 320.0):

@@ -26,7 +26,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, need, scratch, split
-from ..oct import angio, calibration, direction, dispersion, doubts, images, instrument, layout, mirror, spectra, turns
+from ..oct import angio, calibration, direction, dispersion, doubts, images, instrument, layout, mirror, spectra, steps, turns
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -153,6 +153,7 @@ def make(source, made, options, settings):
     if "calibration" in given and source.first is not None:
         direction.check(made, source.first, options, settings)
     if "calibration" in given:
+        steps.tell(made, given["calibration"])
         calibration.tell_samples(made.report, given["calibration"])
     if "calibration" in given and calibration.has_ends_alone(given["calibration"]):
         calibration.tell_scale(made.report)
