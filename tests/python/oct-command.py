@@ -267,6 +267,26 @@ class Oct(unittest.TestCase):
         """Returns: of the last result, a figure; None without"""
         return next((figure for figure in result_of(self.path("out"))["figures"] if figure["name"] == name), None)
 
+    def test_clipped_samples_are_found_whatever_their_largest_value(self):
+        x = mirror(150.0, bscans=4, amplitude=0.4).astype(float)
+        clipped = [np.clip(x * top / 9000, 0, top).astype("u2") for top in (4095, 4000, 8191)]
+        clipped += [clipped[0] << 4, (clipped[0].astype(int) - 95).astype("u2"), np.clip((x - 6000) * 9, -32768, 32767).astype("i2"),
+                    np.clip((x - 6000), -2048, 2047).astype("i2"), np.clip(x / 9000, 0, 1).astype("f4")]
+        for values in clipped:
+            np.save(self.path("s.npy"), values)
+            printed, found = self.call("s.npy", "--lambda", "800", "900"), self.figure("saturated samples")
+            share = np.mean(values == values.max()) + (np.mean(values == values.min()) if values.dtype.kind == "i" else 0)
+            self.assertGreater(share, 0.1)
+            self.assertAlmostEqual(found["value"], 100 * share, 6, (values.dtype, values.max()))
+            self.assertFalse(found["met"])
+            self.assertIn("saturated samples", printed)
+        few = np.random.default_rng(3).choice(16, x.shape, p=np.arange(16, 0, -1) / 136).astype("u1")  # 0.7 % have the largest value
+        floats = few.astype("f4")
+        for values, met in (x.astype("u2"), True), ((x - 6000).astype("i2"), True), (x.astype("f4"), True), (few, True), (floats, None):
+            np.save(self.path("s.npy"), values)
+            self.call("s.npy", "--lambda", "800", "900")
+            self.assertEqual(self.figure("saturated samples")["met"], met, values.dtype)
+
     def test_the_direction_of_a_calibration_is_checked_where_the_spectra_tell(self):
         rng, lines = np.random.default_rng(5), np.arange(48)[:, None]
         layers = 250 + 0.5 * lines, 420 + 0.9 * lines
