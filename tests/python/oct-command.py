@@ -108,6 +108,24 @@ class Oct(unittest.TestCase):
                 self.assertEqual(os.path.exists(self.path("out/" + name)), bool(extra), name)
         self.assertEqual(np.load(self.path("out/angio-enface.npy")).reshape(-1, LINES).shape, (2, LINES))
 
+    def test_repeats_to_and_fro_are_compared_place_by_place(self):
+        spectra = self.repeats()
+        self.call("r.npy", "--lambda", "800", "900", "--angio", "decorrelation", "--repeats", "4")
+        correlation, flow = result_of(self.path("out"))["repeat-correlation"], np.load(self.path("out/angio.npy"))
+        spectra[1::2] = spectra[1::2, ::-1]
+        np.save(self.path("r.npy"), spectra)
+        words = ("r.npy", "--lambda", "800", "900", "bidirectional=true", "refractive-index=1.38", "--repeats", "4", "--angio")
+        self.assertNotIn("two places", self.call(*words, "decorrelation"))
+        np.testing.assert_array_equal(np.load(self.path("out/angio.npy")), flow)
+        self.assertAlmostEqual(result_of(self.path("out"))["repeat-correlation"], correlation, 6)
+        self.assertIn("Flow has the right size in its middle alone", self.call(*words, "doppler", "--interval-us", "1000"))
+
+    def test_neighbouring_lines_of_several_cameras_are_not_compared(self):
+        self.repeats()
+        words = ("r.npy", "--lambda", "800", "900", "--angio", "doppler", "--repeats", "1", "--angio-set", "pairs=ascans", "--interval-us", "10")
+        self.assertIn("2 cameras took them in turns", self.call(*words, "cameras=2", status=(1, 3)))
+        self.call(*words)
+
     def test_wrong_repeats_are_told(self):
         spectra, sentence = self.repeats(), "neighbouring repeats are less alike"
         flow = ("--lambda", "800", "900", "--angio", "complex-decorrelation", "--repeats")

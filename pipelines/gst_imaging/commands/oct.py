@@ -162,7 +162,7 @@ def make(source, made, options, settings):
     found.write(options.pictures)
     depth, width = images.figures(made.report, found, stats, source.saturated)
     images.show(made.report, found, made)
-    flow = angio.finish(made, options) if options.angio else {}
+    flow = angio.finish(made, options, given) if options.angio else {}
     for name in ("level", "angio", "angio-enface", *(pad for pad in PADS if getattr(options, pad))):
         if os.path.exists(made.path(name + ".npy.json")):
             images.rename_in_sidecar(made, name + ".npy")
