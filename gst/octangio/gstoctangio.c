@@ -497,8 +497,8 @@ project (GstOctAngio *self)
     top[i] += s->enface_top;
     bottom[i] = (surfaces ? surfaces[n + i] : self->n_depths) -
                 (gdouble) s->enface_bottom;
-    if (s->enface_depths > 0)
-      bottom[i] = MIN (bottom[i], top[i] + s->enface_depths);
+    if (s->enface_depths > 0 && bottom[i] > top[i] + s->enface_depths)
+      bottom[i] = top[i] + s->enface_depths; /* NaN stays NaN */
   }
   imk_octangio_project ((const gfloat *) (gpointer) map.data, n, self->n_depths,
       top, bottom,
