@@ -580,6 +580,17 @@ class Oct(unittest.TestCase):
             printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=150.0, far=(320.0, 4.0, second))
             self.assertEqual("Are there two reflectors close to each other" in printed, second > 0, printed)
 
+    def test_two_reflectors_in_every_recording_are_told(self):
+        """Then no mirror differs from another one"""
+        for second in 0.0, 0.3, 0.6:
+            printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=(150.0, 4.0, second), far=(320.0, 4.0, second))
+            self.assertEqual("differs by" in printed, second > 0, printed)
+            self.assertEqual(self.figure("evenness of the fringes")["met"], second == 0)
+        for name, depth in ("near", 150.0), ("far", 320.0):  # a balanced detector
+            np.save(self.path(name + ".npy"), self.dispersed(depth, 9.0).astype("f4") - 500 - 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)))
+        self.assertNotIn("differs by", self.call("calibrate", "near.npy", "far.npy", "--lambda", "800", "900"))
+        self.assertIsNone(self.figure("evenness of the fringes")["met"])
+
     def test_raw_mirrors_of_another_layout_are_told(self):
         near, far = (np.repeat(self.dispersed(depth, 9.0), 4, 0).astype("<u2") for depth in (150.0, 320.0))
         for name, values in ("near", near), ("far", far):

@@ -7,7 +7,7 @@ from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
 from ..frames import files
 from ..frames.source import need, scratch, split
 from ..report import plots
-from . import calibration, layout, spectra, steps
+from . import calibration, layout, reflectors, spectra, steps
 from .doubts import Doubts
 
 WORD = "calibrate"  # the first word after oct
@@ -227,6 +227,7 @@ def make(names, sides, made, options, settings):
             made.warn(sentence)
         if not accepted:
             raise Failure(NO_RESULT, text)
+        reflectors.check(made, path, names, n_cameras)
         n_positions = min(map(len, cameras))
         if n_positions == len(names) > 1:
             check_sides(made, words, names, sides, options)
