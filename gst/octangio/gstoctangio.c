@@ -732,7 +732,7 @@ gst_oct_angio_stop (GstElement *element)
   g_clear_pointer (&self->surfaces, g_free);
   self->n_ascans = self->n_depths = 0;
   self->has_sent = self->warned_of_sign = self->warned_of_turns = FALSE;
-  self->optics = (GstOctAngioOptics){{0}};
+  self->optics = (GstOctAngioOptics){.n_cameras = 0};
 }
 
 /* --- the object ----------------------------------------------------------- */

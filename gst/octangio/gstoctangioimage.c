@@ -11,7 +11,7 @@ gst_oct_angio_optics (GstBuffer *buffer)
 {
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (buffer, GST_IMAGING_QUANTITY_META);
-  GstOctAngioOptics optics = {{0}};
+  GstOctAngioOptics optics = {.n_cameras = 0};
   const GstStructure *s;
 
   if (!meta)

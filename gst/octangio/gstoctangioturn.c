@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* B-scans of a scanner that goes to and fro, line by line in one order. */
+/* B-scans of a scanner that goes back and forth, line by line in one order. */
 #include "gstoctangio-private.h"
 
 #include <string.h>

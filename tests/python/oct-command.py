@@ -108,7 +108,7 @@ class Oct(unittest.TestCase):
                 self.assertEqual(os.path.exists(self.path("out/" + name)), bool(extra), name)
         self.assertEqual(np.load(self.path("out/angio-enface.npy")).reshape(-1, LINES).shape, (2, LINES))
 
-    def test_repeats_to_and_fro_are_compared_place_by_place(self):
+    def test_repeats_back_and_forth_are_compared_place_by_place(self):
         spectra = self.repeats()
         self.call("r.npy", "--lambda", "800", "900", "--angio", "decorrelation", "--repeats", "4")
         correlation, flow = result_of(self.path("out"))["repeat-correlation"], np.load(self.path("out/angio.npy"))

@@ -221,13 +221,13 @@ class OctAngio(unittest.TestCase):
         self.assertLess(abs(found[:, inside].mean() / (1 - np.pi / 4) - 1), 0.02)
 
     def test_backward_bscans_are_turned(self):
-        """Of a scanner that goes to and fro, repeats are compared place by place"""
+        """Of a scanner that goes back and forth, repeats are compared place by place"""
         spectra = phantom(bulk=0.3, noise=5)
-        to_and_fro = spectra.copy()
-        to_and_fro[1::2] = spectra[1::2, ::-1]
+        back_and_forth = spectra.copy()
+        back_and_forth[1::2] = spectra[1::2, ::-1]
         for method in "decorrelation", "complex-decorrelation", "eigen":
             expected, _z = self.flow(spectra, f"method={method}", "backend=cpu")
-            found, _z = self.flow(to_and_fro, f"method={method}", "backend=cpu", oct_settings="bidirectional=true")
+            found, _z = self.flow(back_and_forth, f"method={method}", "backend=cpu", oct_settings="bidirectional=true")
             np.testing.assert_array_equal(found, expected, method)
 
     def test_complex_follows_tracking(self):
