@@ -372,8 +372,8 @@ gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
     GstStructure *quantity, GPtrArray *series, GstImagingSidecar *sidecar)
 {
   static const gchar *const keys[] = {"name", "unit"};
-  static const gchar *const optics[] = {
-      "refractive-index", "wavelength-first", "wavelength-last"};
+  static const gchar *const optics[] = {"refractive-index", "wavelength-first",
+      "wavelength-last", "depth-scale", "cameras"};
   g_autoptr (GVariant) told = load (path, &sidecar->fault);
   g_autoptr (GVariant) of = NULL, start = NULL, frames = NULL, flags = NULL,
                        complete = NULL;

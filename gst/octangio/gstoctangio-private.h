@@ -19,7 +19,7 @@ struct _GstOctAngio {
   gboolean is_complex;
   gint fps_n, fps_d;
   GstOctAngioOptics optics; /* of the set */
-  gboolean warned_of_sign;
+  gboolean warned_of_sign, warned_of_turns;
   ImkOctangio *kernel;
   ImkBackend backend;      /* of the kernel */
   guint n_repeats, n_rows; /* of the kernel; rows of an image */
@@ -52,6 +52,13 @@ ImkStatus gst_oct_angio_carrier (
  * Returns: GST_FLOW_CUSTOM_SUCCESS when they were lost with the device, which
  *   has been counted; GST_FLOW_ERROR when an error was posted */
 GstFlowReturn gst_oct_angio_compute (GstOctAngio *self);
+
+/* The lines of a B-scan that bidirectional of octbscan took backwards, in the
+ * order of the others; or @bscan itself. pairs=ascans compares lines in the
+ * order of time, which is theirs.
+ * @bscan: (transfer full)
+ * Returns: (transfer full): NULL when an error was posted */
+GstBuffer *gst_oct_angio_turn (GstOctAngio *self, GstBuffer *bscan);
 
 /* Frees flow and pool. */
 void gst_oct_angio_drop_flow (GstOctAngio *self);

@@ -144,6 +144,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.is_complex = self->is_complex;
   c.floor = s->floor_db > -200 ? pow (10, s->floor_db / 10) : 0;
   c.scale = gst_oct_angio_scale (s, &self->optics);
+  c.depth_scale = gst_oct_angio_depth_scale (s, &self->optics);
   c.finds_surface = has_contour;
   c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   status = check_settings (self, s, error);
@@ -493,8 +494,8 @@ project (GstOctAngio *self)
     top[i] += s->enface_top;
     bottom[i] = (surfaces ? surfaces[n + i] : self->n_depths) -
                 (gdouble) s->enface_bottom;
-    if (s->enface_depths > 0)
-      bottom[i] = MIN (bottom[i], top[i] + s->enface_depths);
+    if (s->enface_depths > 0 && bottom[i] > top[i] + s->enface_depths)
+      bottom[i] = top[i] + s->enface_depths; /* NaN stays NaN */
   }
   imk_octangio_project ((const gfloat *) (gpointer) map.data, n, self->n_depths,
       top, bottom,
@@ -575,8 +576,38 @@ check_input (GstOctAngio *self, GstBuffer *buffer)
   return FALSE;
 }
 
+static void
+warn_of_sign (GstOctAngio *self, const GstOctAngioSettings *s)
+{
+  if (self->optics.wavelengths[0] != 0 || self->warned_of_sign ||
+      s->falling != GST_OCT_ANGIO_FALLING_AUTO)
+    return;
+  self->warned_of_sign = TRUE;
+  GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+      ("The sign of the flow is not known, as the B-scans tell no wavelengths: "
+       "it may be reversed. Set a calibration with wavelengths on octbscan, or "
+       "falling-wavenumbers."),
+      (NULL));
+}
+
+/* Neighbouring lines of several cameras are of different calibrations. */
+static gboolean
+check_pairs (GstOctAngio *self, const GstOctAngioSettings *s)
+{
+  if (s->config.pairs != IMK_OCTANGIO_PAIRS_ASCANS ||
+      self->optics.n_cameras <= 1)
+    return TRUE;
+  GST_ELEMENT_ERROR (self, LIBRARY, SETTINGS,
+      ("pairs=ascans compares neighbouring lines, and %.0f cameras took them in "
+       "turns: their phases have nothing in common. Set pairs=bscans, or give "
+       "octbscan the lines of one camera.",
+          self->optics.n_cameras),
+      (NULL));
+  return FALSE;
+}
+
 /* What the calibration of octbscan says decides on the unit and the sign of
- * method=doppler. */
+ * method=doppler, and its scale on the bands. */
 static gboolean
 follow_optics (GstOctAngio *self, GstBuffer *buffer)
 {
@@ -585,19 +616,16 @@ follow_optics (GstOctAngio *self, GstBuffer *buffer)
   ImkError error;
 
   self->optics = gst_oct_angio_optics (buffer);
-  if (s->config.method != IMK_OCTANGIO_DOPPLER)
-    return TRUE;
-  if (self->optics.wavelengths[0] == 0 && !self->warned_of_sign &&
-      s->falling == GST_OCT_ANGIO_FALLING_AUTO) {
-    self->warned_of_sign = TRUE;
-    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
-        ("The sign of the flow is not known, as the B-scans tell no "
-         "wavelengths: it may be reversed. Set a calibration with wavelengths "
-         "on octbscan, or falling-wavenumbers."),
-        (NULL));
-  }
-  if (gst_oct_angio_scale (s, &before) ==
-      gst_oct_angio_scale (s, &self->optics))
+  if (!check_pairs (self, s))
+    return FALSE;
+  if (s->config.method == IMK_OCTANGIO_DOPPLER)
+    warn_of_sign (self, s);
+  if ((s->config.method != IMK_OCTANGIO_DOPPLER ||
+          gst_oct_angio_scale (s, &before) ==
+              gst_oct_angio_scale (s, &self->optics)) &&
+      (s->config.n_bands == 1 ||
+          gst_oct_angio_depth_scale (s, &before) ==
+              gst_oct_angio_depth_scale (s, &self->optics)))
     return TRUE;
   if (gst_imaging_engine_renew (self->base.engine, &error) == IMK_OK)
     return TRUE;
@@ -629,6 +657,9 @@ gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return flow;
   }
+  buffer = gst_oct_angio_turn (self, buffer);
+  if (!buffer)
+    return GST_FLOW_ERROR;
   if (self->n_held == 0 && self->n_projected == 0) {
     self->pts = GST_BUFFER_PTS (buffer);
     self->offset = GST_BUFFER_OFFSET (buffer);
@@ -696,8 +727,8 @@ gst_oct_angio_stop (GstElement *element)
   g_clear_pointer (&self->volume, g_free);
   g_clear_pointer (&self->surfaces, g_free);
   self->n_ascans = self->n_depths = 0;
-  self->has_sent = self->warned_of_sign = FALSE;
-  self->optics = (GstOctAngioOptics){{0, 0}, 0};
+  self->has_sent = self->warned_of_sign = self->warned_of_turns = FALSE;
+  self->optics = (GstOctAngioOptics){.n_cameras = 0};
 }
 
 /* --- the object ----------------------------------------------------------- */

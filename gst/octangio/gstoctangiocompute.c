@@ -152,8 +152,10 @@ GstFlowReturn
 gst_oct_angio_compute (GstOctAngio *self)
 {
   const GstOctAngioSettings *s;
+  /* one that was turned is not where octbscan has its B-scans */
+  guint k = self->n_held > 1 && gst_oct_angio_is_backward (self->held[0]);
 
-  if (!gst_imaging_engine_follow (self->base.engine, self->held[0]))
+  if (!gst_imaging_engine_follow (self->base.engine, self->held[k]))
     return GST_FLOW_ERROR;
   s = gst_imaging_settings_now (self->base.settings); /* another kernel's */
   return gst_imaging_engine_process (self->base.engine, self->held[0],

@@ -11,7 +11,7 @@ gst_oct_angio_optics (GstBuffer *buffer)
 {
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (buffer, GST_IMAGING_QUANTITY_META);
-  GstOctAngioOptics optics = {{0, 0}, 0};
+  GstOctAngioOptics optics = {.n_cameras = 0};
   const GstStructure *s;
 
   if (!meta)
@@ -20,7 +20,34 @@ gst_oct_angio_optics (GstBuffer *buffer)
   gst_structure_get_double (s, "wavelength-first", &optics.wavelengths[0]);
   gst_structure_get_double (s, "wavelength-last", &optics.wavelengths[1]);
   gst_structure_get_double (s, "refractive-index", &optics.refractive_index);
+  gst_structure_get_double (s, "depth-scale", &optics.depth_scale);
+  gst_structure_get_double (s, "cameras", &optics.n_cameras);
   return optics;
+}
+
+gboolean
+gst_oct_angio_is_backward (GstBuffer *buffer)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, GST_IMAGING_QUANTITY_META);
+  gboolean is_backward = FALSE;
+
+  return meta &&
+         gst_structure_get_boolean (gst_custom_meta_get_structure (meta),
+             "is-backward", &is_backward) &&
+         is_backward;
+}
+
+guint
+gst_oct_angio_depth_scale (
+    const GstOctAngioSettings *s, const GstOctAngioOptics *o)
+{
+  if (s->config.depth_scale > 0)
+    return s->config.depth_scale;
+  /* of a file it may be any number */
+  return o->depth_scale >= 1 && o->depth_scale <= IMK_OCTANGIO_MAX_SCALE
+             ? (guint) o->depth_scale
+             : 1;
 }
 
 /* Returns: nm at the middle wavenumber; 0 when it is not known */

@@ -17,9 +17,18 @@ typedef struct {
 typedef struct {
   gdouble wavelengths[2]; /* nm, at the first and the last wavenumber */
   gdouble refractive_index;
+  gdouble depth_scale; /* depths of octbscan for each of its samples */
+  gdouble n_cameras;   /* that take turns, line by line */
 } GstOctAngioOptics;
 
 GstOctAngioOptics gst_oct_angio_optics (GstBuffer *buffer);
+
+/* Returns: whether bidirectional of octbscan has its last line first */
+gboolean gst_oct_angio_is_backward (GstBuffer *buffer);
+
+/* Returns: s of the bands */
+guint gst_oct_angio_depth_scale (
+    const GstOctAngioSettings *settings, const GstOctAngioOptics *optics);
 
 /* Returns: radians to the unit of method=doppler */
 gdouble gst_oct_angio_scale (

@@ -90,10 +90,10 @@ static const GstImagingSetting settings[] = {
         "method=decorrelation averages. The noise falls with the square root "
         "of B, the resolution in depth with B. 1: the whole spectrum"),
     GST_IMAGING_UINT ("depth-scale", LIVE, GST_OCT_ANGIO_KERNEL,
-        GstOctAngioSettings, config.depth_scale, 1, IMK_OCTANGIO_MAX_SCALE,
+        GstOctAngioSettings, config.depth_scale, 0, IMK_OCTANGIO_MAX_SCALE,
         NULL,
         "The property scale of octbscan, from which bands finds the ends of "
-        "the spectrum"),
+        "the spectrum. 0: as octbscan tells; 1 where it does not"),
     GST_IMAGING_DOUBLE ("floor", LIVE, GST_OCT_ANGIO_KERNEL,
         GstOctAngioSettings, floor_db, -200, 300, "dB",
         "Pixels whose mean intensity is below are 0. -200: none. 0 dB is a "
@@ -163,6 +163,7 @@ init_settings (gpointer data)
   GstOctAngioSettings *s = data;
 
   imk_octangio_config_init (&s->config);
+  s->config.depth_scale = 0; /* as the input tells */
   s->floor_db = -200;
   s->falling = GST_OCT_ANGIO_FALLING_AUTO;
   s->bscans_per_volume = 240;

@@ -95,10 +95,10 @@ typedef struct {
                       * began, with that of camera 0 before */
   guint n_bscans;    /* since the turns began */
   GstOctBscanMean mean;
-  guint history;           /* counts interruptions */
-  gint64 next_fringe;      /* when to look for one */
-  ImkOctbscanSweep *sweep; /* (nullable): of the settings ... */
-  guint sweep_changes;     /* ... that were in use then */
+  guint history;                       /* counts interruptions */
+  gint64 next_fringe;                  /* when to look for one */
+  ImkOctbscanSweep *sweep;             /* (nullable): of the settings ... */
+  ImkOctbscanSweepConfig sweep_config; /* ... that it has */
   gboolean warned_of_gap, warned_of_jitter;
 } GstOctBscanInput;
 

@@ -81,10 +81,13 @@ gst_oct_bscan_describe_volume (const GstOctBscanWork *w, GstBuffer *image,
   sign (w, image);
 }
 
-/* With these octangio makes velocities of phases. */
+/* With these octangio makes velocities of phases, splits the spectrum, and
+ * knows which lines are neighbours. */
 static void
-attach_optics (const GstOctBscanSnapshot *snapshot, GstBuffer *image)
+attach_optics (const GstOctBscanWork *w, gboolean is_backward, GstBuffer *image)
 {
+  const GstOctBscanSnapshot *snapshot = w->snapshot;
+
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (image, GST_IMAGING_QUANTITY_META);
 
@@ -93,13 +96,17 @@ attach_optics (const GstOctBscanSnapshot *snapshot, GstBuffer *image)
   gst_structure_set (gst_custom_meta_get_structure (meta), "refractive-index",
       G_TYPE_DOUBLE, snapshot->refractive_index, "wavelength-first",
       G_TYPE_DOUBLE, snapshot->wavelengths[0], "wavelength-last", G_TYPE_DOUBLE,
-      snapshot->wavelengths[1], NULL);
+      snapshot->wavelengths[1], "depth-scale", G_TYPE_DOUBLE,
+      (gdouble) snapshot->config.scale, "cameras", G_TYPE_DOUBLE,
+      (gdouble) snapshot->config.n_cameras, "is-backward", G_TYPE_BOOLEAN,
+      is_backward, NULL);
 }
 
 /* A-scan by A-scan, before they are averaged, turned round and, without
  * tracking-complex, tracked. */
 static void
-describe_complex (const GstOctBscanWork *w, gdouble shift, GstBuffer *image)
+describe_complex (
+    const GstOctBscanWork *w, guint k, gdouble shift, GstBuffer *image)
 {
   const ImkOctbscanConfig *c = &w->snapshot->config;
   const GstImagingAxis *depth = &w->snapshot->depth;
@@ -113,7 +120,7 @@ describe_complex (const GstOctBscanWork *w, gdouble shift, GstBuffer *image)
           {"lateral", lateral->unit,
               fabs (lateral->step) / MAX (c->average_ascans, 1), 0}},
       2);
-  attach_optics (w->snapshot, image);
+  attach_optics (w, c->bidirectional && (w->backward + k) % 2 != 0, image);
 }
 
 void
@@ -129,7 +136,7 @@ gst_oct_bscan_describe_image (const GstOctBscanWork *w, guint output, guint k,
   if (output == ENFACE) /* the image of a volume has been described */
     return;
   if (output == COMPLEX) {
-    describe_complex (w, shift, image);
+    describe_complex (w, k, shift, image);
     sign (w, image);
     return;
   }

@@ -200,7 +200,7 @@ static const GstImagingSetting settings[] = {
         IMK_OCTBSCAN_MAX_WIDTH, "samples",
         "Largest jitter of the trigger that is corrected, in whole samples "
         "either way. Records are shifted so that the calibration window fits "
-        "its mean over the B-scan. 0: no correction"),
+        "its mean over the first B-scan. 0: no correction"),
     GST_IMAGING_UINT ("jitter-first", LIVE, 0, Settings, sweep.jitter_first, 0,
         IMK_OCTBSCAN_MAX_WIDTH, "samples",
         "First sample of the calibration window, in which all records have the "

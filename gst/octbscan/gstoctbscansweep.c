@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records of a swept source, corrected before anything looks at them. */
+#include <string.h>
+
 #include "gstoctbscaninput.h"
 #include "gstoctbscanplan.h"
 
@@ -40,12 +42,14 @@ need_sweep (GstOctBscan *self, ImkError *error)
       config_of (self->in_use.now, &self->in_use.plan->config);
   ImkOctbscanSweep *made;
 
-  if (self->input.sweep && self->input.sweep_changes == self->in_use.n_changes)
+  /* another property must not move the origin of the phases */
+  if (self->input.sweep &&
+      memcmp (&c, &self->input.sweep_config, sizeof (c)) == 0)
     return IMK_OK;
   IMK_TRY (imk_octbscan_sweep_new (&c, &made, error));
   imk_octbscan_sweep_free (self->input.sweep);
   self->input.sweep = made;
-  self->input.sweep_changes = self->in_use.n_changes;
+  self->input.sweep_config = c;
   return IMK_OK;
 }
 

@@ -281,8 +281,8 @@ write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
 {
   static const gchar *const origin[] = {
       "element", "version", "backend", "settings-hash"};
-  static const gchar *const optics[] = {
-      "refractive-index", "wavelength-first", "wavelength-last"};
+  static const gchar *const optics[] = {"refractive-index", "wavelength-first",
+      "wavelength-last", "depth-scale", "cameras"};
   const GstStructure *q = self->quantity;
   gdouble number;
 

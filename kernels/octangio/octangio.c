@@ -261,7 +261,7 @@ imk_octangio_project (const float *flow, uint32_t n_ascans, uint32_t n_depths,
       sum += v;
       most = fmax (most, v);
     }
-    row[a] = !(end > first) ? 0
+    row[a] = !(end > first) || isnan (top[a]) || isnan (bottom[a]) ? 0
              : projection == IMK_OCTANGIO_PROJECTION_MAXIMUM
                  ? (float) most
                  : (float) (sum / (end - first));

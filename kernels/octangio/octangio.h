@@ -188,7 +188,8 @@ IMK_API ImkStatus imk_octangio_surface (ImkOctangio *self, uint32_t first,
  * imk_octangio_project: (a row of a view from above)
  * @flow: [D][A], in host memory
  * @top, @bottom: [A] depths of the slab of each A-scan, the bottom not
- * included; rounded to the nearest, cut off at the image. An empty slab gives 0
+ * included; rounded to the nearest, cut off at the image. An empty slab, and
+ * one with NaN at an end, as where no surface was found, gives 0
  * @row: (out): [A] */
 IMK_API void imk_octangio_project (const float *flow, uint32_t n_ascans,
     uint32_t n_depths, const double *top, const double *bottom,

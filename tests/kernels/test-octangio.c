@@ -591,6 +591,7 @@ TEST (test_projection_follows_the_surfaces, "a projection follows the surfaces")
   static const float flow[] = {
       1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; /* [4][3] */
   static const double top[] = {0, 1.4, 3}, bottom[] = {2, 99, 3};
+  static const double no_top[] = {NAN, 0, 2}, no_bottom[] = {2, NAN, 3};
   float mean[3], most[3];
 
   imk_octangio_project (
@@ -601,6 +602,10 @@ TEST (test_projection_follows_the_surfaces, "a projection follows the surfaces")
       mean[0], mean[1], mean[2]);
   test_check (most[0] == 4 && most[1] == 11 && most[2] == 0, "%g %g %g",
       most[0], most[1], most[2]);
+  imk_octangio_project (
+      flow, 3, 4, no_top, no_bottom, IMK_OCTANGIO_PROJECTION_MEAN, mean);
+  test_check (mean[0] == 0 && mean[1] == 0 && mean[2] == 9, "%g %g %g", mean[0],
+      mean[1], mean[2]);
 }
 
 /* Also with single pixels that are brighter than the surface. */

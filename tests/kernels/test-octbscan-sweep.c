@@ -136,6 +136,37 @@ TEST (jitter_is_taken_out, "jitter is taken out of every type, for each camera",
     }
 }
 
+/* Every record of the second B-scan comes two samples later, of the third one
+ * as in the first. */
+TEST (bscans_share_one_reference, "all B-scans are aligned to the first one",
+    .cpu_only = true)
+{
+  ImkOctbscanSweepConfig c = base_config (IMK_TYPE_F32);
+  ImkOctbscanSweep *self;
+
+  c.n_cameras = 2;
+  self = sweep_new (&c);
+  for (uint32_t b = 0; b < 4; b++) {
+    test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, N, H, 1, 0);
+    int32_t shifts[H], late = b == 1 || b == 3 ? 2 : 0;
+    uint32_t n = 99;
+
+    if (b == 3)
+      imk_octbscan_sweep_reset (self);
+    for (uint32_t r = 0; r < H; r++)
+      for (uint32_t i = 0; i < N; i++)
+        put (&in, r, i, b == 0 && r == 0 ? 0 : signal_at ((int) i - late, r));
+    test_ok (imk_octbscan_sweep_process (
+        self, &in.image, b * H, shifts, &n, test_new_error ()));
+    test_check (n == (b == 0), "B-scan %u: %u records are unaligned", b, n);
+    for (uint32_t r = 0; r < H; r++)
+      test_check (shifts[r] == (b == 1 ? 2 : 0), "B-scan %u, record %u: %d", b,
+          r, shifts[r]);
+  }
+  imk_octbscan_sweep_reset (NULL);
+  imk_octbscan_sweep_free (self);
+}
+
 TEST (sweeps_back_are_counted_from_the_line,
     "sweeps back are counted from the line on", .cpu_only = true)
 {

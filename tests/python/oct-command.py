@@ -108,6 +108,24 @@ class Oct(unittest.TestCase):
                 self.assertEqual(os.path.exists(self.path("out/" + name)), bool(extra), name)
         self.assertEqual(np.load(self.path("out/angio-enface.npy")).reshape(-1, LINES).shape, (2, LINES))
 
+    def test_repeats_back_and_forth_are_compared_place_by_place(self):
+        spectra = self.repeats()
+        self.call("r.npy", "--lambda", "800", "900", "--angio", "decorrelation", "--repeats", "4")
+        correlation, flow = result_of(self.path("out"))["repeat-correlation"], np.load(self.path("out/angio.npy"))
+        spectra[1::2] = spectra[1::2, ::-1]
+        np.save(self.path("r.npy"), spectra)
+        words = ("r.npy", "--lambda", "800", "900", "bidirectional=true", "refractive-index=1.38", "--repeats", "4", "--angio")
+        self.assertNotIn("two places", self.call(*words, "decorrelation"))
+        np.testing.assert_array_equal(np.load(self.path("out/angio.npy")), flow)
+        self.assertAlmostEqual(result_of(self.path("out"))["repeat-correlation"], correlation, 6)
+        self.assertIn("Flow has the right size in its middle alone", self.call(*words, "doppler", "--interval-us", "1000"))
+
+    def test_neighbouring_lines_of_several_cameras_are_not_compared(self):
+        self.repeats()
+        words = ("r.npy", "--lambda", "800", "900", "--angio", "doppler", "--repeats", "1", "--angio-set", "pairs=ascans", "--interval-us", "10")
+        self.assertIn("2 cameras took them in turns", self.call(*words, "cameras=2", status=(1, 3)))
+        self.call(*words)
+
     def test_wrong_repeats_are_told(self):
         spectra, sentence = self.repeats(), "neighbouring repeats are less alike"
         flow = ("--lambda", "800", "900", "--angio", "complex-decorrelation", "--repeats")
@@ -267,6 +285,26 @@ class Oct(unittest.TestCase):
         """Returns: of the last result, a figure; None without"""
         return next((figure for figure in result_of(self.path("out"))["figures"] if figure["name"] == name), None)
 
+    def test_clipped_samples_are_found_whatever_their_largest_value(self):
+        x = mirror(150.0, bscans=4, amplitude=0.4).astype(float)
+        clipped = [np.clip(x * top / 9000, 0, top).astype("u2") for top in (4095, 4000, 8191)]
+        clipped += [clipped[0] << 4, (clipped[0].astype(int) - 95).astype("u2"), np.clip((x - 6000) * 9, -32768, 32767).astype("i2"),
+                    np.clip((x - 6000), -2048, 2047).astype("i2"), np.clip(x / 9000, 0, 1).astype("f4")]
+        for values in clipped:
+            np.save(self.path("s.npy"), values)
+            printed, found = self.call("s.npy", "--lambda", "800", "900"), self.figure("saturated samples")
+            share = np.mean(values == values.max()) + (np.mean(values == values.min()) if values.dtype.kind == "i" else 0)
+            self.assertGreater(share, 0.1)
+            self.assertAlmostEqual(found["value"], 100 * share, 6, (values.dtype, values.max()))
+            self.assertFalse(found["met"])
+            self.assertIn("saturated samples", printed)
+        few = np.random.default_rng(3).choice(16, x.shape, p=np.arange(16, 0, -1) / 136).astype("u1")  # 0.7 % have the largest value
+        floats = few.astype("f4")
+        for values, met in (x.astype("u2"), True), ((x - 6000).astype("i2"), True), (x.astype("f4"), True), (few, True), (floats, None):
+            np.save(self.path("s.npy"), values)
+            self.call("s.npy", "--lambda", "800", "900")
+            self.assertEqual(self.figure("saturated samples")["met"], met, values.dtype)
+
     def test_the_direction_of_a_calibration_is_checked_where_the_spectra_tell(self):
         rng, lines = np.random.default_rng(5), np.arange(48)[:, None]
         layers = 250 + 0.5 * lines, 420 + 0.9 * lines
@@ -291,6 +329,24 @@ class Oct(unittest.TestCase):
                     self.assertEqual(found["met"], met, (name, end, words))
                     self.assertEqual("the other way round" in printed, met is False, printed)
                     self.assertEqual("not checked: direction of the wavelengths" in printed, met is None, printed)
+
+    def test_wavelengths_that_were_exchanged_are_told(self):
+        """A curve of wavenumbers that is turned over leaves depths as sharp; the steps at its ends tell"""
+        for words, met, of_image in (("800", "900"), True, True), (("900", "800"), False, False), (("849", "851"), None, None):
+            printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", *words, near=(150.0,), far=(320.0,))
+            figure = self.figure("direction of the wavelengths")
+            self.assertEqual(figure["met"], met, (words, figure))
+            self.assertEqual("were the first and the last wavelength exchanged?" in printed, met is False, printed)
+            self.assertEqual("not checked: direction of the wavelengths" in printed, met is None, printed)
+            if met is not None:
+                self.assertAlmostEqual(figure["value"], 1.266, delta=0.01)
+            shutil.copy(self.path("out/calibration.ini"), self.path("new.ini"))
+            self.call("far.npy", "--calibration", "new.ini", "background=rolling")
+            self.assertTrue(self.figure("order of the samples")["met"], words)
+            self.assertEqual(self.figure("direction of the wavelengths")["met"], of_image, words)
+        # one position has the dispersion in its curve
+        self.calibrate("near.npy", "--lambda", "900", "800")
+        self.assertIn("one position", self.figure("direction of the wavelengths")["about"])
 
     def test_a_scale_of_depths_that_nothing_checked_is_told(self):
         np.save(self.path("w.npy"), wavelengths())
@@ -523,6 +579,17 @@ class Oct(unittest.TestCase):
         for second in 0.0, 0.5:
             printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=150.0, far=(320.0, 4.0, second))
             self.assertEqual("Are there two reflectors close to each other" in printed, second > 0, printed)
+
+    def test_two_reflectors_in_every_recording_are_told(self):
+        """Then no mirror differs from another one"""
+        for second in 0.0, 0.3, 0.6:
+            printed, _depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", near=(150.0, 4.0, second), far=(320.0, 4.0, second))
+            self.assertEqual("differs by" in printed, second > 0, printed)
+            self.assertEqual(self.figure("evenness of the fringes")["met"], second == 0)
+        for name, depth in ("near", 150.0), ("far", 320.0):  # a balanced detector
+            np.save(self.path(name + ".npy"), self.dispersed(depth, 9.0).astype("f4") - 500 - 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)))
+        self.assertNotIn("differs by", self.call("calibrate", "near.npy", "far.npy", "--lambda", "800", "900"))
+        self.assertIsNone(self.figure("evenness of the fringes")["met"])
 
     def test_raw_mirrors_of_another_layout_are_told(self):
         near, far = (np.repeat(self.dispersed(depth, 9.0), 4, 0).astype("<u2") for depth in (150.0, 320.0))

@@ -466,6 +466,7 @@ def corrected(records, n_lines, first, samples, reach, cameras=1, first_camera=0
     spectra = records.copy()
     margin, width = reach + 1, records.shape[1]
     order = sorted(range(-margin, margin + 1), key=lambda s: (abs(s), s))
+    reference = {}  # of each camera, from its first B-scan
     for start in range(0, len(records), n_lines):
         lines = range(start, min(start + n_lines, len(records)))
         for r in lines:
@@ -477,12 +478,13 @@ def corrected(records, n_lines, first, samples, reach, cameras=1, first_camera=0
             mean = {}
             for c in range(cameras):
                 mine = [window[r][margin + shifts[r]:][:samples] for r in lines if (r + first_camera) % cameras == c]
-                mean[c] = np.mean(mine, 0) if mine else None
+                mean[c] = reference[c] if c in reference else np.mean(mine, 0) if mine else None
             for r in lines:
                 m = mean[(r + first_camera) % cameras]
                 fit = {s: np.corrcoef(window[r][margin + s:][:samples], m)[0, 1] for s in order}
                 best = max(order, key=lambda s: fit[s])
                 shifts[r] = best if fit[best] >= 0.5 and abs(best) < margin else 0
+        reference = mean
         for r in lines:
             spectra[r] = spectra[r][np.clip(np.arange(width) + shifts[r], 0, width - 1)]
     return spectra

@@ -202,6 +202,9 @@ class OctAngio(unittest.TestCase):
         np.save(os.path.join(self.folder, "lamp.npy"), 500 + lamp)
         whole, z = self.flow(spectra, "method=decorrelation", oct_settings="scale=2", background="lamp.npy")
         found, _z = self.flow(spectra, "method=decorrelation", "bands=4", "depth-scale=2", oct_settings="scale=2", background="lamp.npy")
+        told, _z = self.flow(spectra, "method=decorrelation", "bands=4", oct_settings="scale=2", background="lamp.npy")
+        np.testing.assert_array_equal(told, found)  # octbscan tells its scale, and so does a file
+        self.assertEqual(metadata.sidecar(os.path.join(self.folder, "z.npy"))["quantity"]["depth-scale"], 2)
         expected = np.zeros(found.shape)
         for band in range(4):
             at = (np.arange(SAMPLES) / SAMPLES - (band + 0.5) / 4) * 4  # in widths at half of the maximum
@@ -216,6 +219,16 @@ class OctAngio(unittest.TestCase):
         self.assertLess(worst, 5e-3)
         self.assertLess(abs(noise / 0.5 - 1), 0.05)
         self.assertLess(abs(found[:, inside].mean() / (1 - np.pi / 4) - 1), 0.02)
+
+    def test_backward_bscans_are_turned(self):
+        """Of a scanner that goes back and forth, repeats are compared place by place"""
+        spectra = phantom(bulk=0.3, noise=5)
+        back_and_forth = spectra.copy()
+        back_and_forth[1::2] = spectra[1::2, ::-1]
+        for method in "decorrelation", "complex-decorrelation", "eigen":
+            expected, _z = self.flow(spectra, f"method={method}", "backend=cpu")
+            found, _z = self.flow(back_and_forth, f"method={method}", "backend=cpu", oct_settings="bidirectional=true")
+            np.testing.assert_array_equal(found, expected, method)
 
     def test_complex_follows_tracking(self):
         """A sample that moves by some depths decorrelates, unless octbscan aligns the pad complex."""

@@ -18,7 +18,8 @@ struct ImkOctbscanSweep {
   double *record;  /* samples of one, from R + 1 before the window on */
   double *mean;    /* [C][window] */
   double *squares; /* [C]: of the mean without its own mean, summed */
-  uint32_t *n;     /* [C]: records in the mean */
+  uint32_t *n;     /* [C]: records in the mean; of one that stays none */
+  bool *stays;     /* [C]: the mean is that of an earlier B-scan */
   int32_t *shifts; /* [H] */
 };
 
@@ -158,20 +159,22 @@ load_record (ImkOctbscanSweep *self, const ImkImage *records, uint32_t r)
 }
 
 /* The mean of each camera's records as they are shifted so far, without the
- * mean of its own samples. */
+ * mean of its own samples. One that stays is as it was. */
 static void
 find_means (ImkOctbscanSweep *self, const ImkImage *records, uint64_t line)
 {
   const ImkOctbscanSweepConfig *c = &self->config;
   uint32_t n = c->jitter_samples;
 
-  memset (self->mean, 0, sizeof (double) * c->n_cameras * n);
+  for (uint32_t camera = 0; camera < c->n_cameras; camera++)
+    if (!self->stays[camera])
+      memset (self->mean + (size_t) camera * n, 0, sizeof (double) * n);
   memset (self->n, 0, sizeof (uint32_t) * c->n_cameras);
   for (uint32_t r = 0; r < c->height; r++) {
     uint32_t camera = camera_at (self, line, r);
     double *mean = self->mean + (size_t) camera * n;
 
-    if (!load_record (self, records, r))
+    if (self->stays[camera] || !load_record (self, records, r))
       continue;
     for (uint32_t i = 0; i < n; i++)
       mean[i] +=
@@ -181,6 +184,8 @@ find_means (ImkOctbscanSweep *self, const ImkImage *records, uint64_t line)
   for (uint32_t camera = 0; camera < c->n_cameras; camera++) {
     double *mean = self->mean + (size_t) camera * n, sum = 0, squares = 0;
 
+    if (self->stays[camera])
+      continue;
     for (uint32_t i = 0; i < n; i++)
       sum += mean[i] /= self->n[camera] > 0 ? self->n[camera] : 1;
     for (uint32_t i = 0; i < n; i++) {
@@ -236,26 +241,42 @@ find_shift (const ImkOctbscanSweep *self, uint32_t camera, int32_t *found)
   return fits;
 }
 
+/* One pass, with the means as they are. @n_fit: (out): [C]
+ * Returns: how many records have no shift */
+static uint32_t
+align (ImkOctbscanSweep *self, const ImkImage *records, uint64_t line,
+    uint32_t n_fit[IMK_OCTBSCAN_MAX_CAMERAS])
+{
+  uint32_t n_unaligned = 0;
+
+  memset (n_fit, 0, sizeof (uint32_t) * IMK_OCTBSCAN_MAX_CAMERAS);
+  for (uint32_t r = 0; r < self->config.height; r++) {
+    uint32_t camera = camera_at (self, line, r);
+    bool fits = load_record (self, records, r) &&
+                find_shift (self, camera, &self->shifts[r]);
+
+    if (!fits)
+      self->shifts[r] = 0;
+    n_fit[camera] += fits;
+    n_unaligned += !fits;
+  }
+  return n_unaligned;
+}
+
 /* Returns: how many records have no shift */
 static uint32_t
 find_shifts (ImkOctbscanSweep *self, const ImkImage *records, uint64_t line)
 {
-  uint32_t n_unaligned = 0;
+  uint32_t n_unaligned = 0, n_fit[IMK_OCTBSCAN_MAX_CAMERAS];
 
   memset (self->shifts, 0, sizeof (int32_t) * self->config.height);
   for (int pass = 0; pass < PASSES; pass++) {
     find_means (self, records, line);
-    n_unaligned = 0;
-    for (uint32_t r = 0; r < self->config.height; r++) {
-      bool fits =
-          load_record (self, records, r) &&
-          find_shift (self, camera_at (self, line, r), &self->shifts[r]);
-
-      if (!fits)
-        self->shifts[r] = 0;
-      n_unaligned += !fits;
-    }
+    n_unaligned = align (self, records, line, n_fit);
   }
+  for (uint32_t camera = 0; camera < self->config.n_cameras; camera++)
+    if (self->n[camera] > 0 && 2 * (uint64_t) n_fit[camera] >= self->n[camera])
+      self->stays[camera] = true;
   return n_unaligned;
 }
 
@@ -282,10 +303,11 @@ imk_octbscan_sweep_new (const ImkOctbscanSweepConfig *given,
                          (c->jitter_samples > 0 ? c->jitter_samples : 1));
     made->squares = malloc (sizeof (double) * c->n_cameras);
     made->n = malloc (sizeof (uint32_t) * c->n_cameras);
+    made->stays = calloc (c->n_cameras, sizeof (bool));
     made->shifts = calloc (c->height, sizeof (int32_t));
   }
   if (!made || !made->record || !made->mean || !made->squares || !made->n ||
-      !made->shifts) {
+      !made->stays || !made->shifts) {
     imk_octbscan_sweep_free (made);
     return IMK_NO_MEMORY (error, "to correct the records of a B-scan.");
   }
@@ -322,6 +344,13 @@ imk_octbscan_sweep_process (ImkOctbscanSweep *self, ImkImage *records,
 }
 
 void
+imk_octbscan_sweep_reset (ImkOctbscanSweep *self)
+{
+  if (self)
+    memset (self->stays, 0, sizeof (bool) * self->config.n_cameras);
+}
+
+void
 imk_octbscan_sweep_free (ImkOctbscanSweep *self)
 {
   if (!self)
@@ -330,6 +359,7 @@ imk_octbscan_sweep_free (ImkOctbscanSweep *self)
   free (self->mean);
   free (self->squares);
   free (self->n);
+  free (self->stays);
   free (self->shifts);
   free (self);
 }

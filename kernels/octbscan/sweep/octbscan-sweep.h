@@ -14,8 +14,10 @@
  * jitter_samples - 1, all records of a camera have the same signal, of a
  * fibre Bragg grating or a mirror of its own. s_r is the shift from -R to R
  * with the largest correlation coefficient of x_r[n + s] with m[n] over the
- * window. m is the mean of the camera's records of this B-scan, and then, once
- * more, that of the records as they were shifted. R = jitter_reach. Of equal
+ * window. m is the mean of the camera's records of the first B-scan, and then,
+ * once more, that of the records as they were shifted. If fewer than half of
+ * them fit it, the next B-scan is the first. Later ones keep m, so that the
+ * phases of all B-scans have one origin. R = jitter_reach. Of equal
  * coefficients the smaller shift counts, and of these the negative one.
  *
  * A record stays as it is, s_r = 0, and is counted as unaligned, if no
@@ -88,6 +90,9 @@ IMK_API ImkStatus imk_octbscan_sweep_new (const ImkOctbscanSweepConfig *config,
 IMK_API ImkStatus imk_octbscan_sweep_process (ImkOctbscanSweep *self,
     ImkImage *records, uint64_t line, int32_t *shifts, uint32_t *n_unaligned,
     ImkError *error);
+
+/* The next B-scan is the first. @self may be NULL. */
+IMK_API void imk_octbscan_sweep_reset (ImkOctbscanSweep *self);
 
 /* @self may be NULL. */
 IMK_API void imk_octbscan_sweep_free (ImkOctbscanSweep *self);

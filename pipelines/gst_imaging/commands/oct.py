@@ -26,7 +26,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, need, scratch, split
-from ..oct import angio, calibration, direction, dispersion, doubts, images, instrument, layout, mirror, spectra, turns
+from ..oct import angio, calibration, direction, dispersion, doubts, images, instrument, layout, mirror, spectra, steps, turns
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -153,6 +153,7 @@ def make(source, made, options, settings):
     if "calibration" in given and source.first is not None:
         direction.check(made, source.first, options, settings)
     if "calibration" in given:
+        steps.tell(made, given["calibration"])
         calibration.tell_samples(made.report, given["calibration"])
     if "calibration" in given and calibration.has_ends_alone(given["calibration"]):
         calibration.tell_scale(made.report)
@@ -161,7 +162,7 @@ def make(source, made, options, settings):
     found.write(options.pictures)
     depth, width = images.figures(made.report, found, stats, source.saturated)
     images.show(made.report, found, made)
-    flow = angio.finish(made, options) if options.angio else {}
+    flow = angio.finish(made, options, given) if options.angio else {}
     for name in ("level", "angio", "angio-enface", *(pad for pad in PADS if getattr(options, pad))):
         if os.path.exists(made.path(name + ".npy.json")):
             images.rename_in_sidecar(made, name + ".npy")

@@ -15,6 +15,7 @@ OWN = {"method": "angio", "repeats": "repeats", "interval-us": "interval-us"}  #
 FLOW, VIEW = "angio.npy", "angio-enface.npy"
 LEAST_CORRELATION = 0.5
 LESS, MUCH_LESS = 0.9, 0.5  # of the decorrelation of neighbours: repeats further apart have more, unless their order is wrong
+TRUE = ("true", "t", "yes", "1")  # as GStreamer reads them
 NAMED = 8  # sets, at most, in a sentence
 
 
@@ -73,14 +74,20 @@ def words_of(source, made, options):
 class Repeats:
     """Of the complex depths [B-scans, lines, depths] of a run: how alike the repeats of each set are."""
 
-    def __init__(self, path, n_repeats):
+    def __init__(self, path, n_repeats, turns):
+        """turns: every second B-scan was taken backwards"""
         self.np = library.numpy()
         self.values = self.np.load(path, mmap_mode="r")
         self.values = self.values.reshape(-1, *self.values.shape[-2:])
+        self.turns = turns
         self.n_repeats, self.n = n_repeats, len(self.values) // n_repeats
 
     def set(self, index):
-        return self.values[index * self.n_repeats:(index + 1) * self.n_repeats]
+        first = index * self.n_repeats
+        values = self.values[first:first + self.n_repeats]
+        if not self.turns:
+            return values
+        return self.np.stack([bscan[::-1 if (first + i) % 2 else 1] for i, bscan in enumerate(values)])
 
     def correlations(self, index):
         """Returns: [N, N], of the brighter half of the pixels; the phase by which an A-scan as a whole has moved does not count"""
@@ -171,9 +178,9 @@ def show(made, options, name, title, dark=None):
     return n, quantity.get("unit", "")
 
 
-def finish(made, options):
+def finish(made, options, given):
     """Returns: what result.json has of the flow"""
-    repeats = Repeats(made.path("complex.npy"), options.repeats)
+    repeats = Repeats(made.path("complex.npy"), options.repeats, given.get("bidirectional", "").lower() in TRUE)
     found = {}
     if options.repeats > 1:
         found["repeat-correlation"] = tell_quality(made, options, repeats)

@@ -128,6 +128,14 @@ def has_map(options):
         parser.has_option(group, key) for group in parser.sections() for key in keys)
 
 
+def is_of_wavelengths(options):
+    """Returns: whether every camera has wavelengths, and no curve that may run either way"""
+    keys, parser = set(keys_of(options)), parse(options.calibration)
+    if keys & set(KEYS_OF_SAMPLING):
+        return bool(keys & {"lambda-first", "wavelengths"})
+    return all(any(parser.has_option(group, key) for key in ("lambda-first", "polynomial", "wavelengths")) for group in parser.sections())
+
+
 def n_wavelengths(options):
     """Returns: how many cameras of the file have wavelengths of their own. A k-polynomial from -1 to 1 has none"""
     parser, n = parse(options.calibration), 0

@@ -5,7 +5,7 @@ import os
 
 from .. import library
 from ..frames.source import scratch
-from . import calibration
+from . import calibration, steps
 from .doubts import is_transposed
 from .turns import n_rows_of
 
@@ -18,7 +18,7 @@ DISPERSIONS = range(-60, 61, 2)  # radians
 AT_REST = 0.1  # share of the fringes that differ from line to line
 SAME = 0.999  # correlation of the depths of both orders, of which none is wrong
 OF_LINES = ("cameras", "first-camera", "camera-order", "k-polynomial", "dispersion-2", "dispersion-3")  # properties that count here
-NAME = "direction of the wavelengths"
+NAME = "order of the samples"
 
 
 def fringes(np, lines):
@@ -114,9 +114,10 @@ def sentence_of_order(times, of_camera, options):
 def check(made, first, options, settings):
     """first: the B-scan [lines, samples] of the input. Warns, and tells in the report what it cannot judge"""
     np, n = library.numpy(), n_rows_of(options)
+    name = steps.NAME if calibration.is_of_wavelengths(options) else NAME
     lines = first[:len(first) // n * n].copy()
     if len(lines) < FEWEST * n or lines.shape[1] < MOST or is_transposed(first):
-        return tell(made, [])
+        return tell(made, [], name)
     for row in range(n):
         lines[row::n] = fringes(np, lines[row::n])
     lines = lines[:MOST * n]
@@ -127,17 +128,17 @@ def check(made, first, options, settings):
     for row, camera in enumerate(cameras):
         if camera.verdict() is False:
             made.warn(sentence_of_order(camera.times, f" of lines {row}, {row + n}, ..." if n > 1 else "", options))
-    return tell(made, cameras)
+    return tell(made, cameras, name)
 
 
-def tell(made, cameras):
+def tell(made, cameras, name):
     """cameras: none, where there was nothing to look at"""
     if cameras and all(camera.is_alike() for camera in cameras):
         return
     unit, verdicts = "times as sharp as the other way round", [camera.verdict() for camera in cameras] or [None]
     if False in verdicts or None not in verdicts:
-        made.report.figure(NAME, 1 / max(camera.times for camera in cameras), unit, at_least=1, about="depths of the first B-scan, with the calibration")
+        made.report.figure(name, 1 / max(camera.times for camera in cameras), unit, at_least=1, about="depths of the first B-scan, with the calibration")
     else:
         why = "the depths of the first B-scan are not sharp enough" if cameras else f"the first B-scan has less than {FEWEST} lines of a camera, or no spectra,"
-        made.report.not_checked(NAME, unit, at_least=1, about=f"{why} to tell whether the calibration begins at the first sample or the last one; those of"
+        made.report.not_checked(name, unit, at_least=1, about=f"{why} to tell whether the calibration begins at the first sample or the last one; those of"
                                                               f" {FEWEST} lines of a mirror or a sharp layer do")

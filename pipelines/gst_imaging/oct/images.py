@@ -162,8 +162,11 @@ def figures(report, images, stats, saturated):
     if width is not None:
         report.figure("width of the brightest peak", width, unit, about="at half of its intensity, the median of"
                       " the A-scans of the middle B-scan; of a mirror the axial resolution")
-    if saturated is not None:
-        report.figure("saturated samples", 100 * saturated, "%", at_most=0.1, about="of the spectra, with the largest value")
+    share, about = saturated
+    if share is None:
+        report.not_checked("saturated samples", "%", at_most=0.1, about=about)
+    else:
+        report.figure("saturated samples", 100 * share, "%", at_most=0.1, about=about)
     report.figure("invalid A-scans", stats.get("bad-ascans", 0), at_most=0)
     report.figure("missing frames", stats.get("frames-missing", 0) + stats.get("lost-frames", 0), at_most=0)
     report.figure("time for a B-scan", stats.get("time-p50", 0) / 1000, "ms", about=f'median, on {stats.get("active-backend")}')

@@ -7,7 +7,7 @@ from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
 from ..frames import files
 from ..frames.source import need, scratch, split
 from ..report import plots
-from . import calibration, layout, spectra
+from . import calibration, layout, reflectors, spectra, steps
 from .doubts import Doubts
 
 WORD = "calibrate"  # the first word after oct
@@ -227,6 +227,7 @@ def make(names, sides, made, options, settings):
             made.warn(sentence)
         if not accepted:
             raise Failure(NO_RESULT, text)
+        reflectors.check(made, path, names, n_cameras)
         n_positions = min(map(len, cameras))
         if n_positions == len(names) > 1:
             check_sides(made, words, names, sides, options)
@@ -239,6 +240,7 @@ def make(names, sides, made, options, settings):
                   + (" Dispersion takes two positions, and is left out: move the mirror." if n_positions == 1 and options.fit == "phase" else ""))
     if options.travel_um and n_positions < len(names):
         raise Failure(NO_RESULT, "--travel-um is the way from the first mirror to the last one: give recordings of different positions.")
+    steps.tell(made, made.path("calibration.ini"), "" if n_positions > 1 else "the dispersion bends the fringe of one position as well")
     if not options.travel_um and options.fit == "phase" and cameras[0][0]["depth-um"]:
         calibration.tell_scale(made.report)
     check_light(made, cameras, names)

@@ -8,6 +8,7 @@ from ..frames import files
 from ..frames.source import Source, need
 from .doubts import Doubts
 from .layout import DTYPES, Layout
+from .saturation import Saturation
 from .turns import Turns, n_cameras_of
 
 NOTES = (".md", ".txt", ".rst", ".json", ".xml", ".ini", ".csv", ".html", ".log")  # beside data in a folder
@@ -60,7 +61,7 @@ def is_octproz(path):
 
 
 class Spectra(Source):
-    """n_bscans: how many there are, 0 if nobody knows; saturated: the share of samples with the largest value; doubts:
+    """n_bscans: how many there are, 0 if nobody knows; saturated: as Saturation.result(); doubts:
     sentences; first: the first B-scan, None where it is not known; layout: a Layout of raw files"""
 
     def __init__(self, words, name, paths, n_bscans, saturated, doubts, turns):
@@ -100,27 +101,6 @@ def check_size(path, options, warn):
     return size // bscan
 
 
-class Saturation:
-    """Counts samples with the largest value that 10, 12, 14 or 16 bits can have."""
-
-    def __init__(self):
-        self.n, self.largest, self.n_largest = 0, -1, 0
-
-    def add(self, values):
-        if values.dtype.kind != "u" or not values.size:
-            return
-        largest = int(values.max())
-        if largest > self.largest:
-            self.largest, self.n_largest = largest, 0
-        self.n_largest += int((values == self.largest).sum()) if largest == self.largest else 0
-        self.n += values.size
-
-    def share(self):
-        """Returns: None of samples that have no largest value"""
-        is_limit = self.largest in (255, 1023, 4095, 16383, 65535)
-        return None if not self.n else self.n_largest / self.n if is_limit else 0.0
-
-
 def new_array(path, dtype, shape):
     """Returns: a .npy file in memory. Its room is reserved first: on a full disk, writing would be a SIGBUS"""
     array = library.numpy().lib.format.open_memmap(path, "w+", dtype, shape)
@@ -156,7 +136,7 @@ def read_raw(path, options, folder, warn, copied=False):
     else:
         copy.flush()
         words = ["picturesrc", "location=" + name, "axes=nyx"]
-    source = Spectra(words, path, [path], n, saturation.share(), doubts, turns)
+    source = Spectra(words, path, [path], n, saturation.result(), doubts, turns)
     source.layout = Layout(values, options)
     source.doubts += source.layout.doubts
     return source
@@ -183,7 +163,7 @@ def read_array(path, options, folder, warn):
             n_lines += values.size // max(samples, 1)
     if lines and n_lines > lines and n_lines % lines:
         warn(f"{lines_left_over(path, n_lines, options)}.")
-    return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.share(), doubts, turns)
+    return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.result(), doubts, turns)
 
 
 def read(path, options, folder, warn):
