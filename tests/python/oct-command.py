@@ -292,6 +292,21 @@ class Oct(unittest.TestCase):
                     self.assertEqual("the other way round" in printed, met is False, printed)
                     self.assertEqual("not checked: direction of the wavelengths" in printed, met is None, printed)
 
+    def test_the_direction_is_not_checked_without_light(self):
+        spectra = mirror(150.0, bscans=2).astype("f4")
+        for name, value in ("nan", np.nan), ("inf", np.inf), ("zeros", 0), ("constant", 400):
+            first = spectra.copy()
+            if np.isfinite(value):
+                first[0] = value
+            else:
+                first[0, 3, 200] = value
+            np.save(self.path("s.npy"), first)
+            printed = self.call("s.npy", "--lambda", "800", "900")
+            self.assertIsNone(self.figure("direction of the wavelengths")["met"], name)
+            self.assertIn("not checked: direction of the wavelengths", printed)
+            self.assertNotIn("Warning: invalid value", printed)  # of NumPy
+            self.assertEqual(len(np.load(self.path("out/level.npy"))), 2)
+
     def test_a_scale_of_depths_that_nothing_checked_is_told(self):
         np.save(self.path("w.npy"), wavelengths())
         for name, depth in ("near", 150.0), ("far", 320.0):
