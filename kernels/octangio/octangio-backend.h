@@ -52,6 +52,9 @@ typedef struct ImkOctangioBackend {
 extern const ImkOctangioBackend imk_octangio_cpu;
 extern const ImkOctangioBackend imk_octangio_cuda;
 
+/* @state: of imk_octangio_cpu */
+void imk_octangio_cpu_cancel (void *state, bool cancel);
+
 #ifdef __cplusplus
 }
 #endif
