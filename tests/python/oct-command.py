@@ -665,6 +665,29 @@ class Oct(unittest.TestCase):
         self.call("still.npy", "--lambda", "800", "900", "--background", "dark.npy", "scale=4")
         self.assertLess(abs(self.depth() - 200), 2)
 
+    def test_a_calibration_without_wavelengths_is_told(self):
+        np.save(self.path("m.npy"), mirror(200))
+        np.savetxt(self.path("k.txt"), 2 * np.pi / wavelengths())
+        for text, sentence in ("[camera]\n", "[camera] of c.ini has no wavelengths and no wavenumbers"), (
+                "[camera]\ndispersion=0;0;-6\n", "[camera] of c.ini has no wavelengths"), (
+                "[camera]\nwavelengths=k.txt\n", "as the wavelengths are not between 0.2 and 5 um"), (
+                "\ufeff[camera]\r\nlambda-first=800\r\nlambda-last=900\r\n", None), ("[camera]\nk-polynomial=0.00118;-0.00007\n", None):
+            with open(self.path("c.ini"), "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            printed = self.call("m.npy", "--calibration", "c.ini")
+            self.assertIn(sentence or "out", printed)
+            self.assertEqual("in pixels" in printed, bool(sentence), printed)
+        self.assertIn("Nobody has told the wavelengths", self.call("m.npy", "--dispersion", "0;0;-6"))
+
+    def test_calibrations_that_are_no_small_files_are_refused(self):
+        np.save(self.path("m.npy"), mirror(200))
+        os.mkfifo(self.path("fifo"))
+        with open(self.path("large.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera]\nlambda-first=800\nlambda-last=900\n" + "# and so on\n" * 100000)
+        for name, sentence in ("fifo", "pipe"), ("large.ini", "1048576 at most"), ("/dev/zero", "device"):
+            for words in (), ("calibrate",):
+                self.assertIn(sentence, self.call(*words, "m.npy", "--calibration", name, status=3))
+
     def test_dispersion_by_numbers_and_by_a_file(self):
         u = np.linspace(-1, 1, SAMPLES)
         k = 2 * np.pi / wavelengths()
