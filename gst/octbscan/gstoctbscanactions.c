@@ -388,8 +388,8 @@ static const GstImagingAction actions[] = {
      *
      * Writes the background that was taken off the last B-scan, float64
      * [cameras, samples], for background-location. There is none with
-     * background=rolling and none. Replaces no file but an empty one or an array
-     * of float64 or complex numbers with up to 16 rows.
+     * background=rolling and none. Replaces no file but an empty one or an
+     * array of float64 or complex numbers with up to 16 rows.
      *
      * Returns: FALSE after a warning
      */
