@@ -317,7 +317,7 @@ class Oct(unittest.TestCase):
             printed = self.call("s.npy", "--lambda", "800", "900")
             self.assertIsNone(self.figure("direction of the wavelengths")["met"], name)
             self.assertIn("not checked: direction of the wavelengths", printed)
-            self.assertNotIn("Warning: invalid value", printed)  # of NumPy
+            self.assertNotIn("RuntimeWarning", printed)  # of NumPy
             self.assertEqual(len(np.load(self.path("out/level.npy"))), 2)
 
     def test_a_scale_of_depths_that_nothing_checked_is_told(self):
@@ -704,6 +704,12 @@ class Oct(unittest.TestCase):
         for name, sentence in ("fifo", "pipe"), ("large.ini", "1048576 at most"), ("/dev/zero", "device"):
             for words in (), ("calibrate",):
                 self.assertIn(sentence, self.call(*words, "m.npy", "--calibration", name, status=3))
+
+    def test_spectra_of_one_sample_are_refused_in_a_sentence(self):
+        np.save(self.path("short.npy"), np.ones((20, 1), "u2"))
+        printed = self.call("short.npy", status=1)
+        self.assertNotIn("RuntimeWarning", printed)
+        self.assertNotIn("two bytes", printed)
 
     def test_long_spectra_need_no_setting(self):
         lamp = np.linspace(790, 890, 8192)
