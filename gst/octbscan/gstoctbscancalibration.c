@@ -481,6 +481,12 @@ read_cameras (Reader *r, GstOctBscanCalibrationFile *self, ImkError *error)
 
   if (!count_groups (r, &n_groups, error))
     return FALSE;
+  if (n_groups == 0) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "Calibration \"%s\" has no group [camera 0] or [camera]: it is empty.",
+        r->name);
+    return FALSE;
+  }
   self->is_of_all = n_groups == G_MAXUINT;
   self->n_groups = self->is_of_all ? 0 : n_groups;
   for (guint i = 0; ok && i < MIN (n_groups, IMK_OCTBSCAN_MAX_CAMERAS); i++) {

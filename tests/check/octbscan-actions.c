@@ -817,3 +817,30 @@ CHECK_TEST (test_no_calibration_is_not_saved)
   check_warning (bus, RESOURCE, WRITE, "Set calibration, k-polynomial");
   fail_unless (!g_file_test (path, G_FILE_TEST_EXISTS));
 }
+
+CHECK_TEST (test_calibrations_without_a_camera_are_refused)
+{
+  static const gchar mark[] = "\xEF\xBB\xBF[camera]\nlambda-first=800\n"
+                              "lambda-last=900\n";
+  static const struct {
+    const gchar *text;
+    gboolean is_valid;
+  } cases[] = {{"", FALSE}, {"# a note\n", FALSE}, {mark, TRUE}};
+  static const gdouble psi[][2] = {{0, 0}};
+
+  on_cuda = FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *path = check_path_of ("c.ini");
+    g_autoptr (CheckHarness) h = NULL;
+    g_autoptr (CheckBus) bus = NULL;
+
+    check_write_file ("c.ini", cases[i].text, -1);
+    h = harness_new (ELEMENT, &bus);
+    g_object_set (h->element, "calibration", path, NULL);
+    gst_harness_push (h, bscan_new (1, psi));
+    if (cases[i].is_valid)
+      check_no_messages (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
+    else
+      check_warning (bus, LIBRARY, SETTINGS, "it is empty");
+  }
+}

@@ -77,7 +77,7 @@ def parse(path):
     try:
         parser.read_string(content.decode("utf-8-sig"), path)
     except (configparser.Error, UnicodeDecodeError) as error:
-        raise Failure(UNREADABLE, f"{path} is no calibration: {str(error).splitlines()[0]}.") from None
+        raise Failure(UNREADABLE, f"{path} is no calibration: {str(error).splitlines()[0].rstrip('.')}.") from None
     return parser
 
 
