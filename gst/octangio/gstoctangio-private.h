@@ -20,7 +20,8 @@ struct _GstOctAngio {
   gint fps_n, fps_d;
   GstOctAngioOptics optics; /* of the set */
   gboolean warned_of_sign, warned_of_turns;
-  ImkOctangio *kernel;
+  ImkOctangio *kernel;     /* replaced with the object locked */
+  gboolean is_stopping;    /* with the object locked */
   ImkBackend backend;      /* of the kernel */
   guint n_repeats, n_rows; /* of the kernel; rows of an image */
   GstBuffer *flow;         /* of the set, where the kernel has written it */
@@ -49,8 +50,9 @@ ImkStatus gst_oct_angio_carrier (
     GstElement *element, GstCaps *caps, GstVideoInfo *info, ImkError *error);
 
 /* Makes the flow and the surface of the B-scans that are held.
- * Returns: GST_FLOW_CUSTOM_SUCCESS when they were lost with the device, which
- *   has been counted; GST_FLOW_ERROR when an error was posted */
+ * Returns: GST_FLOW_FLUSHING when it was cancelled; GST_FLOW_CUSTOM_SUCCESS
+ * when they were lost with the device, which has been counted; GST_FLOW_ERROR
+ * when an error was posted */
 GstFlowReturn gst_oct_angio_compute (GstOctAngio *self);
 
 /* The lines of a B-scan that bidirectional of octbscan took backwards, in the
@@ -59,6 +61,9 @@ GstFlowReturn gst_oct_angio_compute (GstOctAngio *self);
  * @bscan: (transfer full)
  * Returns: (transfer full): NULL when an error was posted */
 GstBuffer *gst_oct_angio_turn (GstOctAngio *self, GstBuffer *bscan);
+
+/* From any thread: whether a set that is being processed is given up. */
+void gst_oct_angio_cancel (GstOctAngio *self, gboolean yes);
 
 /* Frees flow and pool. */
 void gst_oct_angio_drop_flow (GstOctAngio *self);

@@ -50,11 +50,23 @@ GST_ELEMENT_REGISTER_DEFINE (
 /* --- the kernel ----------------------------------------------------------- */
 
 static void
+set_kernel (GstOctAngio *self, ImkOctangio *kernel)
+{
+  ImkOctangio *old;
+
+  GST_OBJECT_LOCK (self);
+  old = self->kernel;
+  self->kernel = kernel;
+  if (kernel)
+    imk_octangio_cancel (kernel, self->is_stopping);
+  GST_OBJECT_UNLOCK (self);
+  imk_octangio_free (old);
+}
+
+static void
 close_kernel (GstElement *element)
 {
-  GstOctAngio *self = GST_OCT_ANGIO (element);
-
-  g_clear_pointer (&self->kernel, imk_octangio_free);
+  set_kernel (GST_OCT_ANGIO (element), NULL);
 }
 
 /* The two surfaces of each A-scan.
@@ -172,7 +184,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
       g_free (volume);
     return status;
   }
-  close_kernel (element);
+  set_kernel (self, kernel);
   gst_oct_angio_drop_flow (self);
   g_free (self->surfaces);
   g_free (self->surface);
@@ -183,7 +195,6 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   self->surfaces = surfaces;
   self->n_surfaces = n_surfaces;
   self->surface = has_contour ? g_new (gdouble, self->n_ascans) : NULL;
-  self->kernel = kernel;
   self->backend = backend;
   self->volume = volume;
   self->volume_ascans = self->n_ascans;
@@ -689,7 +700,11 @@ gst_oct_angio_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     ok = set_caps (self, caps);
     gst_event_unref (event);
     return ok;
+  case GST_EVENT_FLUSH_START:
+    gst_oct_angio_cancel (self, TRUE);
+    break;
   case GST_EVENT_FLUSH_STOP:
+    gst_oct_angio_cancel (self, FALSE);
     drop_held (self, NULL);
     break;
   case GST_EVENT_EOS:
@@ -715,6 +730,18 @@ gst_oct_angio_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 
 /* --- states --------------------------------------------------------------- */
 
+/* The end waits for the streaming thread, which may be in a long set. */
+static GstStateChangeReturn
+gst_oct_angio_change_state (GstElement *element, GstStateChange transition)
+{
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED ||
+      transition == GST_STATE_CHANGE_PAUSED_TO_READY)
+    gst_oct_angio_cancel (GST_OCT_ANGIO (element),
+        transition == GST_STATE_CHANGE_PAUSED_TO_READY);
+  return GST_ELEMENT_CLASS (gst_oct_angio_parent_class)
+      ->change_state (element, transition);
+}
+
 static void
 gst_oct_angio_stop (GstElement *element)
 {
@@ -738,6 +765,7 @@ gst_oct_angio_class_init (GstOctAngioClass *klass)
 {
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
+  element_class->change_state = gst_oct_angio_change_state;
   GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_oct_angio_stop;
   gst_imaging_settings_install (G_OBJECT_CLASS (klass), &gst_oct_angio_table);
 

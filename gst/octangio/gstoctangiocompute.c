@@ -148,18 +148,42 @@ reads_once (const GstOctAngioSettings *s)
          s->config.method == IMK_OCTANGIO_DECORRELATION;
 }
 
+void
+gst_oct_angio_cancel (GstOctAngio *self, gboolean yes)
+{
+  GST_OBJECT_LOCK (self);
+  self->is_stopping = yes;
+  if (self->kernel)
+    imk_octangio_cancel (self->kernel, yes);
+  GST_OBJECT_UNLOCK (self);
+}
+
+static gboolean
+is_stopping (GstOctAngio *self)
+{
+  gboolean stopping;
+
+  GST_OBJECT_LOCK (self);
+  stopping = self->is_stopping;
+  GST_OBJECT_UNLOCK (self);
+  return stopping;
+}
+
 GstFlowReturn
 gst_oct_angio_compute (GstOctAngio *self)
 {
   const GstOctAngioSettings *s;
   /* one that was turned is not where octbscan has its B-scans */
   guint k = self->n_held > 1 && gst_oct_angio_is_backward (self->held[0]);
+  GstFlowReturn flow;
 
   if (!gst_imaging_engine_follow (self->base.engine, self->held[k]))
     return GST_FLOW_ERROR;
   s = gst_imaging_settings_now (self->base.settings); /* another kernel's */
-  return gst_imaging_engine_process (self->base.engine, self->held[0],
+  flow = gst_imaging_engine_process (self->base.engine, self->held[0],
       reads_once (s) ? GST_IMAGING_REACH_DEVICE_OR_MAPPED
                      : GST_IMAGING_REACH_DEVICE,
       process, self);
+  return flow != GST_FLOW_ERROR && is_stopping (self) ? GST_FLOW_FLUSHING
+                                                      : flow;
 }

@@ -5,6 +5,7 @@
 #include "gstimagingaction.h"
 #include "gstimagingarrayfile.h"
 #include "gstoctbscancalibration.h"
+#include "gstoctbscandestination.h"
 #include "gstoctbscanmirror.h"
 #include "gstoctbscanplan.h"
 #include "gstoctbscanqueue.h"
@@ -201,10 +202,11 @@ save_calibration (GstOctBscan *self, const gchar *location)
   if (!has_name (self, "calibration", location))
     return FALSE;
   s = gst_imaging_settings_copy (self->base.settings);
-  ok = gst_oct_bscan_calibration_save (
-      gst_imaging_setting_file_location (s->calibration), s->camera_order,
-      s->k_polynomial, s->dispersion, s->config.n_cameras,
-      gst_oct_bscan_mirror_samples (self), location, &why);
+  ok = gst_oct_bscan_destination_of_calibration (location, &why) &&
+       gst_oct_bscan_calibration_save (
+           gst_imaging_setting_file_location (s->calibration), s->camera_order,
+           s->k_polynomial, s->dispersion, s->config.n_cameras,
+           gst_oct_bscan_mirror_samples (self), location, &why);
   if (!ok)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
         ("The calibration cannot be saved to \"%s\": %s", location,
@@ -281,6 +283,7 @@ save_found (GstOctBscan *self, GstOctBscanFound what, const gchar *location)
   size = dims[0] * dims[1] * gst_imaging_nd_array_type_size (type);
   values = g_malloc0 (size);
   ok = get_found (self, what, values, size, &error) == IMK_OK &&
+       gst_oct_bscan_destination_of_array (location, &why) &&
        gst_imaging_array_save (location, type, 2, dims, values, &why);
   g_mutex_unlock (&self->engine_lock);
   if (!ok)
@@ -370,8 +373,9 @@ static const GstImagingAction actions[] = {
      *
      * Writes the calibration with the property dispersion in it; after
      * #GstOctBscan::calibrate-mirror also the number of samples that it is for.
+     * Replaces a calibration or an empty file only.
      *
-     * Returns: FALSE after a warning
+     * Returns: FALSE after a warning, also without a calibration
      */
     {"save-calibration", G_CALLBACK (save_calibration), G_TYPE_BOOLEAN,
         {{"location", GST_IMAGING_KIND_PATH}}, {"calibration"},
@@ -383,7 +387,8 @@ static const GstImagingAction actions[] = {
      *
      * Writes the background that was taken off the last B-scan, float64
      * [cameras, samples], for background-location. There is none with
-     * background=rolling and none.
+     * background=rolling and none. Replaces no file but an empty one or an
+     * array of float64 or complex numbers with up to 16 rows.
      *
      * Returns: FALSE after a warning
      */

@@ -481,6 +481,12 @@ read_cameras (Reader *r, GstOctBscanCalibrationFile *self, ImkError *error)
 
   if (!count_groups (r, &n_groups, error))
     return FALSE;
+  if (n_groups == 0) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "Calibration \"%s\" has no group [camera 0] or [camera]: it is empty.",
+        r->name);
+    return FALSE;
+  }
   self->is_of_all = n_groups == G_MAXUINT;
   self->n_groups = self->is_of_all ? 0 : n_groups;
   for (guint i = 0; ok && i < MIN (n_groups, IMK_OCTBSCAN_MAX_CAMERAS); i++) {
@@ -504,11 +510,17 @@ gst_oct_bscan_calibration_read (
   g_autofree gchar *name = gst_imaging_file_name (location);
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autoptr (GError) why = NULL;
-  g_autofree gchar *text = NULL, *shown = NULL;
+  g_autofree gchar *loaded = NULL, *shown = NULL;
+  const gchar *text;
   gsize size;
 
-  text = gst_imaging_file_load (
+  loaded = gst_imaging_file_load (
       location, GST_IMAGING_FILE_MAX_SETTINGS, &size, &why);
+  text = loaded;
+  if (loaded && size >= 3 && memcmp (loaded, "\xEF\xBB\xBF", 3) == 0) {
+    text += 3; /* the mark that some editors write before UTF-8 */
+    size -= 3;
+  }
   if (text &&
       (size == 0 || g_key_file_load_from_data (file, text, size, flags, &why)))
     return g_steal_pointer (&file);

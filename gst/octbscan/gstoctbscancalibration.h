@@ -50,7 +50,8 @@ GKeyFile *gst_oct_bscan_calibration_read (
 
 /* Writes the calibration @from (nullable) with @k_polynomial and @dispersion
  * (nullable), the properties, to @to; files that it names stay where they are.
- * @samples: of the spectra that it was made from; 0: unknown */
+ * @samples: of the spectra that it was made from; 0: unknown
+ * Returns: FALSE with @error set, also with nothing to write */
 gboolean gst_oct_bscan_calibration_save (const gchar *from,
     const GstImagingArray *order, const gchar *k_polynomial,
     const gchar *dispersion, guint n_cameras, guint samples, const gchar *to,

@@ -88,6 +88,12 @@ gst_oct_bscan_calibration_save (const gchar *from, const GstImagingArray *order,
   gsize size;
   ImkError why;
 
+  if (!from && !k_polynomial && !dispersion) {
+    g_set_error_literal (error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_NOT_FOUND,
+        "there is none. Set calibration, k-polynomial or dispersion, or emit "
+        "calibrate-mirror or estimate-dispersion before.");
+    return FALSE;
+  }
   if (!gst_oct_bscan_calibration_order (order, n_cameras, turns, &why)) {
     g_set_error_literal (
         error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE, why.message);

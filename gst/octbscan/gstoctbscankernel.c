@@ -107,6 +107,16 @@ describe_bscan (
   return TRUE;
 }
 
+/* As the kernel's default, but with all samples of a spectrum. */
+static guint32
+default_upsample (guint32 width)
+{
+  ImkOctbscanConfig defaults;
+
+  imk_octbscan_config_init (&defaults);
+  return MAX (defaults.upsample, width);
+}
+
 static ImkStatus
 describe_lines (GstOctBscan *self, const Settings *s, GstOctBscanPlan *plan,
     ImkError *error)
@@ -124,6 +134,8 @@ describe_lines (GstOctBscan *self, const Settings *s, GstOctBscanPlan *plan,
         s->skip_first_line, plan->info.height);
   c->width = (guint32) plan->info.width / self->input.bytes_a_pixel;
   c->height = (guint32) plan->info.height - s->skip_first_line;
+  if (c->upsample == 0)
+    c->upsample = default_upsample (c->width);
   c->type = self->input.type;
   c->n_threads = gst_imaging_engine_n_threads (self->base.engine);
   c->averages_bscans = s->average_bscans > 1;

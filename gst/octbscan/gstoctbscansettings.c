@@ -222,11 +222,12 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ARRAY ("dispersion-3", LIVE, TUNE, Settings, dispersion_3, -1e9,
         1e9, "rad",
         "Cubic term d3 of the dispersion in radians, as dispersion-2"),
-    GST_IMAGING_UINT ("upsample", LIVE, PLAN, Settings, config.upsample, 4,
+    GST_IMAGING_UINT ("upsample", LIVE, PLAN, Settings, config.upsample, 0,
         IMK_OCTBSCAN_MAX_POINTS, NULL,
         "Number M of wavenumbers that a spectrum is resampled to, at least its "
         "number of samples. The spectrum is first upsampled to M samples, "
-        "except with interpolation=exact or if it already has M"),
+        "except with interpolation=exact or if it already has M. 0: 4096, or "
+        "the number of samples if that is larger"),
     GST_IMAGING_UINT ("scale", LIVE, PLAN, Settings, config.scale, 1, 64, NULL,
         "Zero padding factor s: the transform has s M points, of which M are "
         "data, and gives N s / 2 depths for spectra of N samples"),
@@ -434,6 +435,7 @@ init_settings (gpointer data)
   imk_octbscan_config_init (&s->config);
   imk_octbscan_sweep_config_init (&s->sweep);
   s->config.range = IMK_OCTBSCAN_RANGE_AUTO;
+  s->config.upsample = 0;
 }
 
 const GstImagingSettingsTable gst_oct_bscan_settings_table = {

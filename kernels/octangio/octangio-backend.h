@@ -50,4 +50,7 @@ typedef struct ImkOctangioBackend {
 extern const ImkOctangioBackend imk_octangio_cpu;
 extern const ImkOctangioBackend imk_octangio_cuda;
 
+/* @state: of imk_octangio_cpu */
+void imk_octangio_cpu_cancel (void *state, bool cancel);
+
 IMK_END_DECLS

@@ -269,6 +269,13 @@ imk_octangio_project (const float *flow, uint32_t n_ascans, uint32_t n_depths,
 }
 
 void
+imk_octangio_cancel (ImkOctangio *self, bool cancel)
+{
+  if (self->backend == &imk_octangio_cpu)
+    imk_octangio_cpu_cancel (self->state, cancel);
+}
+
+void
 imk_octangio_free (ImkOctangio *self)
 {
   if (!self)

@@ -195,6 +195,11 @@ IMK_API void imk_octangio_project (const float *flow, uint32_t n_ascans,
     uint32_t n_depths, const double *top, const double *bottom,
     ImkOctangioProjection projection, float *row);
 
+/* From any thread. While @cancel the CPU ends imk_octangio_process () early,
+ * within one band of one A-scan; the flow of that set is undefined then. A GPU
+ * completes the set. */
+IMK_API void imk_octangio_cancel (ImkOctangio *self, bool cancel);
+
 /* @self may be NULL. */
 IMK_API void imk_octangio_free (ImkOctangio *self);
 

@@ -231,10 +231,10 @@ def call(functions, code, function, *arguments):
     return result
 
 
-def load_text(path):
+def load_text(path, most=MAX_TEXT):
     """Returns: the bytes of a text file as large as the elements take it"""
     functions, size = functions_of(), ctypes.c_size_t()
-    text = call(functions, UNREADABLE, functions.gst_imaging_file_load, os.fsencode(path), MAX_TEXT, ctypes.byref(size))
+    text = call(functions, UNREADABLE, functions.gst_imaging_file_load, os.fsencode(path), most, ctypes.byref(size))
     try:
         return ctypes.string_at(text, size.value)
     finally:

@@ -486,7 +486,8 @@ static const struct {
   const gchar *action; /* NULL where a property does it */
   gboolean of_frames;  /* the action takes a number of frames, too */
 } writers[] = {
-    {"octbscan", OCT "name=e ! fakesink", "save-calibration", FALSE},
+    {"octbscan", OCT "name=e dispersion=0;0;1 ! fakesink", "save-calibration",
+        FALSE},
     {"spherelights",
         "videotestsrc num-buffers=1 pattern=ball ! "
         "video/x-raw,format=GRAY8 ! spherelights name=e centre-x=160 "
@@ -558,8 +559,7 @@ CHECK_LOOP_TEST (
   fail_unless (S_ISLNK (mode_of (path)));
   fail_unless_equals_int (mode_of (target), S_IFREG | 0640);
   fail_unless_equals_int (stat (target, &info), 0);
-  fail_unless (info.st_size > 0 || writers[__i__].action == NULL ||
-               g_str_equal (writers[__i__].action, "save-calibration"));
+  fail_unless (info.st_size > 0 || writers[__i__].action == NULL);
 }
 
 /* --- damaged files

@@ -13,7 +13,7 @@
 
 #include "core/failures.h"
 
-enum { ASCANS = 5, DEPTHS = 7 };
+enum { ASCANS = 5, DEPTHS = 7, LONG_ASCANS = 48, LONG_DEPTHS = 32768 };
 
 #define COMPLEX_CAPS \
   "other/tensors,format=(string)static,num_tensors=(int)1," \
@@ -496,5 +496,42 @@ CHECK_TEST (test_wider_bscans_on_another_backend)
   fail_unless_equals_int (
       gst_buffer_get_size (out), 3 * WIDE * sizeof (gfloat));
   gst_buffer_unref (out);
+  harness_free (h, bus);
+}
+
+static gpointer
+push_two_bscans (gpointer data)
+{
+  const gsize size = 2 * LONG_ASCANS * LONG_DEPTHS * sizeof (gfloat);
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  for (guint i = 0; i < 2; i++) {
+    GstBuffer *in = gst_buffer_new_allocate (NULL, size, NULL);
+
+    gst_buffer_memset (in, 0, 0, size);
+    flow = gst_harness_push (data, in);
+  }
+  return GINT_TO_POINTER (flow);
+}
+
+/* The whole set takes many seconds. */
+CHECK_TEST (test_a_long_set_ends_with_the_stream)
+{
+  GstBus *bus;
+  GstHarness *h = harness_new (
+      "octangio repeats=2 bands=16 depth-scale=64 backend=cpu n-threads=1",
+      "other/tensors,format=(string)static,num_tensors=(int)1,"
+      "types=(string)float32,dimensions=(string)2:32768:48:1,framerate=40/1",
+      "ANY", &bus);
+  GThread *thread = g_thread_new ("push", push_two_bscans, h);
+  gint64 asked;
+
+  g_usleep (G_USEC_PER_SEC / 2);
+  asked = g_get_monotonic_time ();
+  gst_element_set_state (h->element, GST_STATE_NULL);
+  fail_unless (g_get_monotonic_time () - asked < 3 * G_USEC_PER_SEC);
+  fail_unless_equals_int (
+      GPOINTER_TO_INT (g_thread_join (thread)), GST_FLOW_FLUSHING);
+  check_no_messages (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
   harness_free (h, bus);
 }

@@ -9,6 +9,7 @@
 
 #include <glib/gstdio.h>
 
+#include "gstimagingarrayfile.h"
 #include "gstimagingnpy.h"
 #include "imk/octbscan.h"
 
@@ -274,19 +275,20 @@ CHECK_TEST (test_travel_of_the_mirror_scales_depths)
   moved = number_at (s, "depth-um", 0, 1) - number_at (s, "depth-um", 0, 0);
   fail_if (gst_structure_has_field (s, "camera-0-scale"));
   gst_message_unref (message);
-  message = calibrate (h, bus, 1.1 * moved);
+  message = calibrate (h, bus, 1.04 * moved);
   s = gst_message_get_structure (message);
   fail_unless (gst_structure_get_double (s, "camera-0-scale", &scale) &&
-               fabs (scale - 1.1) < 1e-6);
+               fabs (scale - 1.04) < 1e-6);
   fail_unless (fabs (number_at (s, "depth-um", 0, 1) -
-                     number_at (s, "depth-um", 0, 0) - 1.1 * moved) < 1e-6);
+                     number_at (s, "depth-um", 0, 0) - 1.04 * moved) < 1e-6);
   fail_if (gst_structure_has_field (s, "warning"));
   gst_message_unref (message);
-  message = calibrate (h, bus, 1.5 * moved);
+  message = calibrate (h, bus, 1.17 * moved);
   fail_unless (
       gst_structure_has_field (gst_message_get_structure (message), "warning"));
   gst_message_unref (message);
-  check_warning (bus, LIBRARY, SETTINGS, "Are the wavelengths others");
+  check_warning (
+      bus, LIBRARY, SETTINGS, "Are the wavelengths or the travel wrong");
   for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
     message = calibrate (h, bus, wrong[i].times * moved);
     check_warning (bus, LIBRARY, FAILED, wrong[i].words);
@@ -753,4 +755,92 @@ CHECK_TEST (test_files_need_a_name)
       fail_unless (!ok);
       check_warning (bus, RESOURCE, WRITE, "name of a file");
     }
+}
+
+/* A wrong name must not cost a recording. */
+CHECK_TEST (test_only_files_of_ours_are_replaced)
+{
+  static const gdouble psi[][2] = {{0, 0}};
+  static const guint64 dims[] = {2, WIDTH};
+  static const guint16 spectra[2 * WIDTH] = {1, 2, 3};
+  static const struct {
+    const gchar *action, *name;
+    gsize size; /* of the text; 0: a recording */
+  } cases[] = {
+      {"save-calibration", "recording.npy", 0},
+      {"save-background", "recording.npy", 0},
+      {"save-fixed-pattern", "recording.npy", 0},
+      {"save-calibration", "notes.ini", 30},
+      {"save-background", "notes.npy", 30},
+  };
+  static const gchar text[] = "[results]\nmeasured=yesterday\n";
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+
+  on_cuda = FALSE;
+  h = harness_new (
+      ELEMENT "fixed-pattern=minvar dispersion=0;0;1 background=mean", &bus);
+  check_push (h, bscan_new (1, psi), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (h));
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *path = check_path_of (cases[i].name);
+    g_autofree gchar *before = NULL, *after = NULL;
+    gsize size_before, size_after;
+    gboolean ok;
+
+    if (cases[i].size)
+      check_write_file (cases[i].name, text, cases[i].size);
+    else
+      fail_unless (gst_imaging_array_save (
+          path, GST_IMAGING_ND_ARRAY_TYPE_U16, 2, dims, spectra, NULL));
+    fail_unless (g_file_get_contents (path, &before, &size_before, NULL));
+    g_signal_emit_by_name (h->element, cases[i].action, path, &ok);
+    fail_unless (!ok);
+    check_warning (bus, RESOURCE, WRITE, "so it stays");
+    fail_unless (g_file_get_contents (path, &after, &size_after, NULL));
+    fail_unless (size_before == size_after);
+    fail_unless (memcmp (before, after, size_before) == 0);
+  }
+}
+
+CHECK_TEST (test_no_calibration_is_not_saved)
+{
+  g_autofree gchar *path = check_path_of ("none.ini");
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  gboolean ok;
+
+  on_cuda = FALSE;
+  h = harness_new (ELEMENT, &bus);
+  g_signal_emit_by_name (h->element, "save-calibration", path, &ok);
+  fail_unless (!ok);
+  check_warning (bus, RESOURCE, WRITE, "Set calibration, k-polynomial");
+  fail_unless (!g_file_test (path, G_FILE_TEST_EXISTS));
+}
+
+CHECK_TEST (test_calibrations_without_a_camera_are_refused)
+{
+  static const gchar mark[] = "\xEF\xBB\xBF[camera]\nlambda-first=800\n"
+                              "lambda-last=900\n";
+  static const struct {
+    const gchar *text;
+    gboolean is_valid;
+  } cases[] = {{"", FALSE}, {"# a note\n", FALSE}, {mark, TRUE}};
+  static const gdouble psi[][2] = {{0, 0}};
+
+  on_cuda = FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *path = check_path_of ("c.ini");
+    g_autoptr (CheckHarness) h = NULL;
+    g_autoptr (CheckBus) bus = NULL;
+
+    check_write_file ("c.ini", cases[i].text, -1);
+    h = harness_new (ELEMENT, &bus);
+    g_object_set (h->element, "calibration", path, NULL);
+    gst_harness_push (h, bscan_new (1, psi));
+    if (cases[i].is_valid)
+      check_no_messages (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
+    else
+      check_warning (bus, LIBRARY, SETTINGS, "it is empty");
+  }
 }

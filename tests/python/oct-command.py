@@ -146,6 +146,19 @@ class Oct(unittest.TestCase):
             self.assertIn(says, self.call("r.npy", *words, status=2))
         self.assertIn("has 6 B-scans, and --repeats is 8", self.call("r.npy", *flow, "8", status=3))
 
+    def test_smooth_layers_do_not_tell_repeats(self):
+        """One layer that tilts slowly is alike in all places"""
+        depth = 200 + 0.5 * np.arange(6)[:, None, None] + 0.2 * np.arange(LINES)[:, None]
+        spectra = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)) * (1 + 0.1 * np.cos(4e3 * np.pi * depth / wavelengths()))
+        noise = np.random.default_rng(4).normal(0, 5, spectra.shape)
+        flow = ("--lambda", "800", "900", "--angio", "complex-decorrelation", "--repeats", "3")
+        for places, met in (np.arange(6), None), (np.repeat([0, 5], 3), True):
+            np.save(self.path("r.npy"), np.rint(spectra[places] + noise + 500).astype("u2"))
+            printed = self.call("r.npy", *flow)
+            self.assertGreater(result_of(self.path("out"))["repeat-correlation"], 0.5)
+            self.assertEqual(self.figure("change from set to set")["met"], met, printed)
+            self.assertEqual("change from set to set" in printed, met is None, printed)
+
     def test_a_width_that_is_told_is_that_of_one_spectrum(self):
         """Several strong layers that are tilted: 4 or more spectra are as alike as one"""
         lines, rng = np.arange(200)[:, None], np.random.default_rng(2)
@@ -348,6 +361,21 @@ class Oct(unittest.TestCase):
         self.calibrate("near.npy", "--lambda", "900", "800")
         self.assertIn("one position", self.figure("direction of the wavelengths")["about"])
 
+    def test_the_direction_is_not_checked_without_light(self):
+        spectra = mirror(150.0, bscans=2).astype("f4")
+        for name, value in ("nan", np.nan), ("inf", np.inf), ("zeros", 0), ("constant", 400):
+            first = spectra.copy()
+            if np.isfinite(value):
+                first[0] = value
+            else:
+                first[0, 3, 200] = value
+            np.save(self.path("s.npy"), first)
+            printed = self.call("s.npy", "--lambda", "800", "900")
+            self.assertIsNone(self.figure("direction of the wavelengths")["met"], name)
+            self.assertIn("not checked: direction of the wavelengths", printed)
+            self.assertNotIn("RuntimeWarning", printed)  # of NumPy
+            self.assertEqual(len(np.load(self.path("out/level.npy"))), 2)
+
     def test_a_scale_of_depths_that_nothing_checked_is_told(self):
         np.save(self.path("w.npy"), wavelengths())
         for name, depth in ("near", 150.0), ("far", 320.0):
@@ -535,7 +563,11 @@ class Oct(unittest.TestCase):
         self.assertGreater(abs(depths[1] / 320 - 1), 0.005)
         _printed, depths = self.calibrate("near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "170")
         np.testing.assert_allclose(depths, (150, 320), rtol=1e-3)
+        self.assertTrue(self.figure("depths")["met"])
         shutil.copy(self.path("out/calibration.ini"), self.path("new.ini"))
+        printed = self.call("calibrate", "near.npy", "far.npy", "--lambda", "800", "900", "--travel-um", "199")  # 17 % too far
+        self.assertIn("Are the wavelengths or the travel wrong", printed)
+        self.assertFalse(self.figure("depths")["met"])
         self.call("far.npy", "--calibration", "new.ini", "scale=4", "background=rolling")
         self.assertLess(abs(self.depth() - 320), 1.0)
         for words, sentence, status in (("--travel-um", "-3"), "needs a distance above 0", 2), (("--travel-um", "170"), "give also --lambda", 2), (
@@ -716,6 +748,42 @@ class Oct(unittest.TestCase):
         np.save(self.path("dark.npy"), dark)
         self.call("still.npy", "--lambda", "800", "900", "--background", "dark.npy", "scale=4")
         self.assertLess(abs(self.depth() - 200), 2)
+
+    def test_a_calibration_without_wavelengths_is_told(self):
+        np.save(self.path("m.npy"), mirror(200))
+        np.savetxt(self.path("k.txt"), 2 * np.pi / wavelengths())
+        for text, sentence in ("[camera]\n", "[camera] of c.ini has no wavelengths and no wavenumbers"), (
+                "[camera]\ndispersion=0;0;-6\n", "[camera] of c.ini has no wavelengths"), (
+                "[camera]\nwavelengths=k.txt\n", "as the wavelengths are not between 0.2 and 5 um"), (
+                "\ufeff[camera]\r\nlambda-first=800\r\nlambda-last=900\r\n", None), ("[camera]\nk-polynomial=0.00118;-0.00007\n", None):
+            with open(self.path("c.ini"), "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            printed = self.call("m.npy", "--calibration", "c.ini")
+            self.assertIn(sentence or "out", printed)
+            self.assertEqual("in pixels" in printed, bool(sentence), printed)
+        self.assertIn("Nobody has told the wavelengths", self.call("m.npy", "--dispersion", "0;0;-6"))
+
+    def test_calibrations_that_are_no_small_files_are_refused(self):
+        np.save(self.path("m.npy"), mirror(200))
+        os.mkfifo(self.path("fifo"))
+        with open(self.path("large.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera]\nlambda-first=800\nlambda-last=900\n" + "# and so on\n" * 100000)
+        for name, sentence in ("fifo", "pipe"), ("large.ini", "1048576 at most"), ("/dev/zero", "device"):
+            for words in (), ("calibrate",):
+                self.assertIn(sentence, self.call(*words, "m.npy", "--calibration", name, status=3))
+
+    def test_spectra_of_one_sample_are_refused_in_a_sentence(self):
+        np.save(self.path("short.npy"), np.ones((20, 1), "u2"))
+        printed = self.call("short.npy", status=1)
+        self.assertNotIn("RuntimeWarning", printed)
+        self.assertNotIn("two bytes", printed)
+
+    def test_long_spectra_need_no_setting(self):
+        lamp = np.linspace(790, 890, 8192)
+        fringes = 1 + 0.1 * np.cos(4e3 * np.pi * 300 / lamp + 0.7 * np.arange(16)[:, None])
+        np.save(self.path("long.npy"), np.rint(5000 * fringes * np.hanning(8192)).astype("u2"))
+        self.call("long.npy", "--lambda", "790", "890")
+        self.assertAlmostEqual(self.depth(), 300, delta=2)
 
     def test_dispersion_by_numbers_and_by_a_file(self):
         u = np.linspace(-1, 1, SAMPLES)

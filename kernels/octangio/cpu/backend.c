@@ -4,6 +4,7 @@
 #include <complex.h>
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@ typedef struct Cpu {
   float *energy;  /* [A][D] E of a pixel */
   float *flow;    /* [A][D] */
   float *work;    /* [A][5][D] of all methods but EIGEN */
+
+  atomic_bool is_cancelled;
 
   /* of a call */
   const ImkImage *bscans, *to;
@@ -394,7 +397,7 @@ bands_of (Cpu *s, uint32_t a)
   memset (result, 0, n * sizeof (*result));
   add_mean (s, a, x);
   for (uint32_t band = 0; band < c->n_bands; band++)
-    for (uint32_t r = 0; r < c->n_repeats; r++) {
+    for (uint32_t r = 0; r < c->n_repeats && !s->is_cancelled; r++) {
       move_band (
           row_of (s, r, a), s->plan.turns + 2 * (size_t) band * n, n, x, y);
       filter_band (&s->plan, x, re);
@@ -432,7 +435,7 @@ eigen_of (Cpu *s, uint32_t a)
   size_t at = (size_t) a * c->n_depths;
 
   range_of (a, c->lateral, c->n_ascans, &first, &end);
-  for (uint32_t i = first; i < end; i++)
+  for (uint32_t i = first; i < end && !s->is_cancelled; i++)
     for (uint32_t z = 0; z < c->n_depths; z++) {
       double complex v[MOST];
 
@@ -476,7 +479,7 @@ look_at_ascans (void *data, uint32_t first, uint32_t end)
 {
   Cpu *s = data;
 
-  for (uint32_t a = first; a < end; a++)
+  for (uint32_t a = first; a < end && !s->is_cancelled; a++)
     if (s->plan.config.method == IMK_OCTANGIO_EIGEN)
       eigen_of (s, a);
     else if (imk_octangio_needs_phase (s->plan.config.method))
@@ -519,7 +522,7 @@ finish_ascans (void *data, uint32_t first, uint32_t end)
       imk_octangio_needs_phase (c->method) && c->method != IMK_OCTANGIO_EIGEN;
   size_t n = c->n_depths;
 
-  for (uint32_t a = first; a < end; a++) {
+  for (uint32_t a = first; a < end && !s->is_cancelled; a++) {
     float *flow = s->flow + a * n, *re = s->re + a * n, *im, *energy;
 
     if (has_window) { /* the first pass needs its work no more */
@@ -595,6 +598,14 @@ cpu_find_brightest (void *state, uint32_t first, uint32_t *depths, void *stream,
     depths[a] = best;
   }
   return IMK_OK;
+}
+
+void
+imk_octangio_cpu_cancel (void *state, bool cancel)
+{
+  Cpu *s = state;
+
+  s->is_cancelled = cancel;
 }
 
 static void

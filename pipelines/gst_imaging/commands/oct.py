@@ -118,6 +118,26 @@ def words_of(source, made, options, settings):
     return words, given
 
 
+def warn_of_wavelengths(source, made, options, given):
+    groups = calibration.without_sampling(given.get("calibration"))
+    if not groups or "k-polynomial" in given or any("wavelengths" in sentence for sentence in source.doubts):
+        return
+    who = f"[{groups[0]}] of {options.calibration} has no wavelengths and no wavenumbers" if options.calibration else "Nobody has told the wavelengths"
+    made.warn(f"{who}: the spectra are taken as even in wavenumber, and depths are in pixels. For a spectrometer, whose"
+              " samples are about even in wavelength, give --lambda FIRST LAST in nm. The samples of a swept source with a k-clock are even in"
+              " wavenumber: --lambda would blur them, and k-polynomial in a file for --calibration gives micrometres.")
+
+
+def warn_of_pixels(made, options, given):
+    """Of depths without a unit"""
+    if "k-range" not in given and calibration.n_wavelengths(options) > 1:
+        made.warn("Depths are in pixels, as the cameras have different ranges of wavelengths: a layer is at another depth for each camera."
+                  " k-range=common resamples all to the wavenumbers that they share, and gives micrometres.")
+    elif calibration.has_lengths(given.get("calibration")):
+        made.warn("Depths are in pixels, as the wavelengths are not between 0.2 and 5 um, in nm, um or m. If they are wavenumbers, the B-scans are"
+                  " blurred: --chirp takes a text file of wavenumbers.")
+
+
 def make(source, made, options, settings):
     """One input."""
     declare(made, source, options, settings)
@@ -142,10 +162,7 @@ def make(source, made, options, settings):
     if options.estimate_dispersion and source.first is not None:
         options = dispersion.estimated(made, source.first, options, settings)
     words, given = words_of(source, made, options, settings)
-    if "calibration" not in given and not any("wavelengths" in sentence for sentence in source.doubts):
-        made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. For a spectrometer, whose"
-                  " samples are about even in wavelength, give --lambda FIRST LAST in nm. The samples of a swept source with a k-clock are even in"
-                  " wavenumber: --lambda would blur them, and k-polynomial in a file for --calibration gives micrometres.")
+    warn_of_wavelengths(source, made, options, given)
     made.report.fact("subtracted from the spectra", BACKGROUNDS.get(given.get("background", "mean"), given.get("background")))
     stats = {}
     made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))
@@ -167,9 +184,8 @@ def make(source, made, options, settings):
         if os.path.exists(made.path(name + ".npy.json")):
             images.rename_in_sidecar(made, name + ".npy")
     places, unit = found.depths()
-    if unit == "pixel" and "k-range" not in given and calibration.n_wavelengths(options) > 1:
-        made.warn("Depths are in pixels, as the cameras have different ranges of wavelengths: a layer is at another depth for each camera."
-                  " k-range=common resamples all to the wavenumbers that they share, and gives micrometres.")
+    if unit == "pixel":
+        warn_of_pixels(made, options, given)
     made.report.fact("B-scans", found.n)
     return made.finish(**{"b-scans": found.n, "depth-unit": unit, "depth-step": abs(float(places[1] - places[0])) if len(places) > 1 else 0,
                           "brightest-depth": depth, "width": width, "black": found.low, "white": found.high,

@@ -29,7 +29,7 @@ def roughness(np, frame):
 
 def doubt_order(np, frame):
     """Returns: a sentence where the two bytes of the samples seem to be exchanged; else None"""
-    if frame.dtype.itemsize < 2 or SMOOTHER * roughness(np, frame.byteswap()) >= roughness(np, frame):
+    if frame.dtype.itemsize < 2 or frame.shape[1] < 2 or SMOOTHER * roughness(np, frame.byteswap()) >= roughness(np, frame):
         return None
     return ("The frames are much smoother with the two bytes of each sample exchanged: they seem to be written with the high byte first."
             " Read them as big-endian, or save them again with NumPy's byteswap().")

@@ -16,6 +16,7 @@ FLOW, VIEW = "angio.npy", "angio-enface.npy"
 LEAST_CORRELATION = 0.5
 LESS, MUCH_LESS = 0.9, 0.5  # of the decorrelation of neighbours: repeats further apart have more, unless their order is wrong
 TRUE = ("true", "t", "yes", "1")  # as GStreamer reads them
+OTHER_PLACE = 1.5  # times the change within a set, from one set to the next
 NAMED = 8  # sets, at most, in a sentence
 
 
@@ -89,9 +90,9 @@ class Repeats:
             return values
         return self.np.stack([bscan[::-1 if (first + i) % 2 else 1] for i, bscan in enumerate(values)])
 
-    def correlations(self, index):
-        """Returns: [N, N], of the brighter half of the pixels; the phase by which an A-scan as a whole has moved does not count"""
-        np, values = self.np, self.set(index)
+    def correlations(self, values):
+        """values: [N, lines, depths]. Returns: [N, N], of the brighter half of the pixels; the phase by which an A-scan as a whole has moved does not count"""
+        np = self.np
         power = (abs(values) ** 2).mean(0)
         values = np.where(power >= np.median(power), values, 0).astype(np.complex128)
         energy = (abs(values) ** 2).sum((1, 2))
@@ -104,7 +105,7 @@ class Repeats:
         np, n = self.np, self.n_repeats
         least, mean, worst = np.ones((3, self.n))
         for index in range(self.n):
-            c = self.correlations(index)
+            c = self.correlations(self.set(index))
             away = np.maximum(1 - c, 1e-4)
             apart = [np.diagonal(away, lag).mean() for lag in range(1, n)]
             least[index] = np.diagonal(c, 1).min()
@@ -112,6 +113,11 @@ class Repeats:
             worst[index] = min((away[i, k] / max(away[i, j], away[j, k]) for i, j, k in itertools.combinations(range(n), 3)), default=1)
         is_odd = (mean < LESS) & (4 * (mean < LESS).sum() > 3 * self.n)  # a small difference in one set is noise
         return least, np.nonzero(is_odd | (worst < MUCH_LESS))[0], [index for index in range(self.n) if self.has_copies(index)]
+
+    def change_between(self):
+        """Returns: [n - 1], 1 less the correlation of the last B-scan of a set and the first one of the next"""
+        ends = range(self.n_repeats, self.n * self.n_repeats, self.n_repeats)
+        return self.np.array([1 - self.correlations(self.values[end - 1:end + 1])[0, 1] for end in ends])
 
     def has_copies(self, index):
         values = self.set(index)
@@ -131,12 +137,24 @@ def sets_in_words(sets, n):
     return f"In {len(sets)} of {n} sets ({numbers})"
 
 
+def tell_places(made, times):
+    """Smooth layers look alike in two places: where sets are of one place each, B-scans change more from set to set than within one"""
+    name, unit = "change from set to set", "times that within a set"
+    if times >= OTHER_PLACE:
+        made.report.figure(name, times, unit, at_least=OTHER_PLACE, about="the median of the sets, as 1 less the correlation")
+    else:
+        made.report.not_checked(name, unit, at_least=OTHER_PLACE, about=f"it is {times:.2g} times that within a set. If the sets show different places,"
+                                " --repeats is wrong, or the sample moves, and so is the flow")
+
+
 def tell_quality(made, options, repeats):
     np = library.numpy()
     least, odd, copied = repeats.quality()
     correlation, mixed = float(np.median(least)), np.nonzero(least < LEAST_CORRELATION)[0]
     made.report.figure("correlation of repeats", correlation, at_least=LEAST_CORRELATION,
-                       about="the least of neighbouring repeats of a set, the median of the sets; B-scans of two places are below the limit")
+                       about="the least of neighbouring repeats of a set, the median of the sets; B-scans of two places of tissue with speckle are below the limit")
+    if repeats.n > 1:
+        tell_places(made, float(np.median(repeats.change_between())) / max(1 - correlation, 1e-4))
     if len(mixed):
         made.warn(f"{sets_in_words(mixed, repeats.n)}, the correlation of neighbouring repeats is below {LEAST_CORRELATION}: they show two places, because"
                   " --repeats is wrong or a B-scan was lost, or the sample has moved. Their flow is wrong.")

@@ -3,11 +3,14 @@
 import configparser
 import os
 
+from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 
+MAX_SETTINGS = 1 << 20  # bytes, as octbscan takes them
 FILES = ("wavelengths", "chirp", "k-index", "phase")  # keys that name a file
 SAMPLING = ("wavelengths", "chirp", "k-index", "lambda")  # of which a camera has one
 MAPS = ("wavelengths", "chirp", "k-index")  # of each sample
+LENGTHS = ("lambda-first", "polynomial", "wavelengths")  # keys of wavelengths
 KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index", "k-polynomial", "samples")
 
 
@@ -70,13 +73,11 @@ def parse(path):
     parser.optionxform = str
     if not path:
         return parser
+    content = library.load_text(path, MAX_SETTINGS)
     try:
-        with open(path, encoding="utf-8") as file:
-            parser.read_file(file)
-    except OSError as error:
-        raise Failure(UNREADABLE, f"{path}: {error.strerror}.") from None
+        parser.read_string(content.decode("utf-8-sig"), path)
     except (configparser.Error, UnicodeDecodeError) as error:
-        raise Failure(UNREADABLE, f"{path} is no calibration: {str(error).splitlines()[0]}.") from None
+        raise Failure(UNREADABLE, f"{path} is no calibration: {str(error).splitlines()[0].rstrip('.')}.") from None
     return parser
 
 
@@ -141,8 +142,21 @@ def n_wavelengths(options):
     parser, n = parse(options.calibration), 0
     for group in parser.sections():
         k = [float(text) for text in parser.get(group, "k-polynomial", fallback="0").split(";")[:2] if is_number(text)]
-        n += any(parser.has_option(group, key) for key in ("lambda-first", "polynomial", "wavelengths")) or len(k) == 2 and abs(k[0]) > abs(k[1])
+        n += any(parser.has_option(group, key) for key in LENGTHS) or len(k) == 2 and abs(k[0]) > abs(k[1])
     return n
+
+
+def has_lengths(path):
+    """Returns: whether a camera of the file has wavelengths, and not wavenumbers"""
+    parser = parse(path)
+    return any(parser.has_option(group, key) for group in parser.sections() for key in LENGTHS)
+
+
+def without_sampling(path):
+    """Returns: groups of the file without wavelengths or wavenumbers of the samples"""
+    parser = parse(path)
+    keys = set(KEYS_OF_SAMPLING) - {"lambda-last", "samples"}
+    return [group for group in parser.sections() or ["camera"] if not any(parser.has_option(group, key) for key in keys)]
 
 
 def has_wavelengths(options):

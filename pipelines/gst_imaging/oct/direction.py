@@ -15,6 +15,7 @@ ALMOST, SHARPER_WHATEVER = 1.3, 1.1  # the same together with the best dispersio
 EVEN_SHARPER, AS_SHARP = 1.4, 1.1  # times, samples that are even in wavenumber, and the two orders of others
 USUAL = 98  # per cent of the samples
 DISPERSIONS = range(-60, 61, 2)  # radians
+LEAST = 1e-30  # of depths without light, which are as sharp either way
 AT_REST = 0.1  # share of the fringes that differ from line to line
 SAME = 0.999  # correlation of the depths of both orders, of which none is wrong
 OF_LINES = ("cameras", "first-camera", "camera-order", "k-polynomial", "dispersion-2", "dispersion-3")  # properties that count here
@@ -41,7 +42,7 @@ def sharpness(np, depths, dispersions=(0.0,)):
     for dispersion in dispersions:
         power = np.abs(np.fft.fft(over_k * np.exp(1j * dispersion * squares))) ** 2
         found.append(float(np.median((power ** 2).sum(1) / np.maximum(power.sum(1), 1e-30) ** 2)))
-    return max(found)
+    return max([LEAST, *found])
 
 
 def transformed(made, bscans, options, settings):
@@ -66,8 +67,8 @@ class Camera:
 
     def __init__(self, np, given, turned):
         self.np, self.given, self.turned = np, given, turned
-        self.times = sharpness(np, turned) / max(sharpness(np, given), 1e-30)
-        self.whatever = sharpness(np, turned, DISPERSIONS) / max(sharpness(np, given, DISPERSIONS), 1e-30)
+        self.times = sharpness(np, turned) / sharpness(np, given)
+        self.whatever = sharpness(np, turned, DISPERSIONS) / sharpness(np, given, DISPERSIONS)
 
     def is_alike(self):
         """Does the order make no difference, as of samples that are even in wavenumber?"""
@@ -88,7 +89,7 @@ class Camera:
         np, n = self.np, lines.shape[1]
         even = np.fft.fft(lines * np.hanning(n))[:, :n // 2]
         usual = sharpness(np, even)
-        self.even = usual / max(sharpness(np, self.given), 1e-30)
+        self.even = usual / sharpness(np, self.given)
         if self.even < EVEN_SHARPER or not 1 / AS_SHARP < self.times < AS_SHARP:
             return False
         best = sharpness(np, even, DISPERSIONS)
@@ -116,7 +117,7 @@ def check(made, first, options, settings):
     np, n = library.numpy(), n_rows_of(options)
     name = steps.NAME if calibration.is_of_wavelengths(options) else NAME
     lines = first[:len(first) // n * n].copy()
-    if len(lines) < FEWEST * n or lines.shape[1] < MOST or is_transposed(first):
+    if len(lines) < FEWEST * n or lines.shape[1] < MOST or not np.isfinite(lines).all() or is_transposed(first):
         return tell(made, [], name)
     for row in range(n):
         lines[row::n] = fringes(np, lines[row::n])
@@ -139,6 +140,6 @@ def tell(made, cameras, name):
     if False in verdicts or None not in verdicts:
         made.report.figure(name, 1 / max(camera.times for camera in cameras), unit, at_least=1, about="depths of the first B-scan, with the calibration")
     else:
-        why = "the depths of the first B-scan are not sharp enough" if cameras else f"the first B-scan has less than {FEWEST} lines of a camera, or no spectra,"
+        why = "the depths of the first B-scan are not sharp enough" if cameras else f"the first B-scan has less than {FEWEST} lines of a camera, samples that are no finite numbers, or no spectra,"
         made.report.not_checked(name, unit, at_least=1, about=f"{why} to tell whether the calibration begins at the first sample or the last one; those of"
                                                               f" {FEWEST} lines of a mirror or a sharp layer do")

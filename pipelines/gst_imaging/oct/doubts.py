@@ -17,7 +17,7 @@ def spread(means):
 
 def is_transposed(bscan):
     """The envelope of the source runs along the samples of a spectrum and is the same in all lines."""
-    if min(bscan.shape) < FEWEST:
+    if min(bscan.shape) < FEWEST or not library.numpy().isfinite(bscan).all():
         return False
     lines, samples = spread(bscan.mean(1)), spread(bscan.mean(0))
     return lines > UNEVEN and lines > TIMES * samples

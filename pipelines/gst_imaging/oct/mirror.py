@@ -15,6 +15,7 @@ MOST_LINES = 64  # of a camera, as the element uses
 COLUMNS = {"depth": "depth", "depth-um": "um", "width-before": "width before", "width": "after", "width-limit": "limit",
            "level": "level (dB)", "snr": "over noise (dB)", "phase-error": "phase error (rad)"}
 AS_NARROW = 1.05  # times what the light allows
+AS_LONG = 1.05  # times, the travel and that of the wavelengths, as octbscan warns
 LARGEST_ERROR = 0.5  # radians, above which the element refuses a fit
 FITS_BETTER = 2  # times, phases of a mirror on the other side, before that is told
 SAME_LIGHT, SAME_REST = 1.06, 5  # times, the limits of the width of two mirrors, and what the fits leave
@@ -100,7 +101,7 @@ def tell_scales(report, message, n_cameras):
     for c in range(n_cameras):
         if message.has_field(f"camera-{c}-scale"):
             report.figure(f"depths of camera {c}" if n_cameras > 1 else "depths", message.get_value(f"camera-{c}-scale"), "times those of the wavelengths",
-                          about="by --travel-um")
+                          at_least=1 / AS_LONG, at_most=AS_LONG, about="by --travel-um")
 
 
 def worst(cameras):
