@@ -97,7 +97,7 @@ params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
       .threshold_least = c->threshold_least,
       .brightest = c->brightest,
       .weighting = c->weighting,
-      .sigma = c->sigma,
+      .sigma = c->sigma / sqrt (c->power), /* weight^power is a Gaussian, too */
       .iterations =
           c->weighting == IMK_SHCENTROID_WEIGHTING_NONE ? 1 : c->iterations,
       .power = c->power,

@@ -162,6 +162,7 @@ cpu_destroy (void *state)
   free (cpu->pupil_runs);
   free (cpu->fluxes);
   free (cpu->powers);
+  free (cpu->raising.steps);
   free (cpu->filter_weights);
   free (cpu->filter_at);
   free_weights (cpu);
@@ -289,8 +290,7 @@ allocate_weights (Cpu *cpu)
 static void
 make_weights (Cpu *cpu)
 {
-  double sigma = cpu->params.sigma, power = cpu->params.power;
-  double *column, *row;
+  double sigma = cpu->params.sigma, *column, *row;
 
   if (!cpu->column_weights && !allocate_weights (cpu)) {
     free_weights (cpu);
@@ -303,11 +303,40 @@ make_weights (Cpu *cpu)
     double x = rect->x - rect->ref_x, y = rect->y - rect->ref_y;
 
     for (uint32_t k = 0; k < rect->width; k++)
-      *column++ = imk_shcentroid_factor (
-          imk_shcentroid_weight (x + (double) k, sigma), power);
+      *column++ = imk_shcentroid_weight (x + (double) k, sigma);
     for (uint32_t k = 0; k < rect->height; k++)
       *row++ = imk_shcentroid_weight (y + (double) k, sigma);
   }
+}
+
+/* Of step @i of those that are looked up. */
+static double
+start_of_step (uint64_t i)
+{
+  double start = LEAST_POWERED;
+  uint64_t bits;
+
+  memcpy (&bits, &start, sizeof (bits));
+  bits += i << (52 - IMK_SHCENTROID_STEP_BITS);
+  memcpy (&start, &bits, sizeof (start));
+  return start;
+}
+
+/* What @power is found by. */
+static void
+find_steps (Cpu *cpu, double power)
+{
+  Powers *p = &cpu->raising;
+
+  if (p->series.power == power)
+    return;
+  p->series = imk_shcentroid_series (power);
+  if (power == 1.0 || power == 1.5 || power == 2.0)
+    return;
+  if (!p->steps)
+    p->steps = malloc (N_STEPS * sizeof (*p->steps));
+  for (uint32_t i = 0; p->steps && i < N_STEPS; i++)
+    p->steps[i] = imk_shcentroid_step (start_of_step (i), power);
 }
 
 /* Is the part of a pixel a power of its sample, and that more work than to look
@@ -348,10 +377,10 @@ list_powers (Cpu *cpu, double power)
 static void
 take_params (Cpu *cpu, const ImkShcentroidParams *params)
 {
-  bool same = cpu->column_weights && cpu->params.sigma == params->sigma &&
-              cpu->params.power == params->power;
+  bool same = cpu->column_weights && cpu->params.sigma == params->sigma;
 
   cpu->params = *params;
+  find_steps (cpu, params->power);
   cpu->listed = is_listed (cpu, params) && list_powers (cpu, params->power);
   number_columns (cpu);
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&

@@ -2,6 +2,7 @@
 /* The state of the CPU backend, which its loops read. */
 #pragma once
 
+#include "shcentroid/arithmetic/float-centroid.h"
 #include "shcentroid/cpu/loops.h"
 #include "shcentroid/cpu/scratch.h"
 
@@ -33,6 +34,17 @@ typedef struct Packing {
   uint32_t factors;
 } Packing;
 
+/* Between these a power is looked up in N_STEPS steps; powers of 2. */
+#define LEAST_POWERED 0x1p-16
+#define MOST_POWERED 0x1p20
+enum { N_STEPS = 36 << IMK_SHCENTROID_STEP_BITS };
+
+/* What powers are found by; see imk_shcentroid_power (). */
+typedef struct Powers {
+  ImkShcentroidSeries series;
+  ImkShcentroidStep *steps; /* NULL: there is no memory for them */
+} Powers;
+
 /* A pixel of the frame. */
 typedef struct Place {
   uint16_t x, y;
@@ -63,6 +75,7 @@ typedef struct Cpu {
   /* of each sample the part that it has by power, where nothing else has a part
    * in it and the table is there */
   bool listed;
+  Powers raising;
   double *powers, powers_of;  /* the power of the table */
   double *slopes_of_powers;   /* the same of what a count more does to it */
   bool upwards;               /* the next frame, see measure_chain_bands () */

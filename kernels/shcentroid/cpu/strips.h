@@ -168,60 +168,106 @@ unpack_strip (
 /* The weights of each vector of a strip. */
 typedef CellWeights StripWeights[MOST_VECTORS * HALVES];
 
-/* Vector @k of a row of a strip, to the groups of both halves. @i: its first
- * column in the tile, @begins: the row its group */
-INLINE void
-add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
-    const ChainColumns *c, uint32_t i, uint32_t k, const StripRow *row,
-    const ChainRows *r, const StripWeights weights, const bool begins,
-    const ChainWay way)
+/* A vector of pixels: their values, samples as they came and flats. */
+typedef struct StripPixels {
+  Singles value, sample, flat;
+} StripPixels;
+
+/* Vector @k of a row of a strip, as far as it is wanted in float32. */
+INLINE StripPixels
+strip_pixels (
+    const StripPlace *at, const StripRow *row, uint32_t k, const ChainWay way)
 {
   const uint8_t *from =
       row->samples + (k * SINGLES << (way.floats ? 2 : at->size));
   ptrdiff_t there = row->there + k * SINGLES;
-  Singles sample = {0}, value, flat = {0};
+  StripPixels p = {.sample = {0}};
 
   if (way.floats)
-    sample = strip_singles (from);
+    p.sample = strip_singles (from);
   else if (!way.packed && (way.flat || way.all))
-    sample = convert_words (read_words (from, at->size));
-  value = sample;
+    p.sample = convert_words (read_words (from, at->size));
+  p.value = p.sample;
   if (way.packed) {
-    value = unpack_strip (at, there, read_words (from, at->size), way.cut);
+    p.value = unpack_strip (at, there, read_words (from, at->size), way.cut);
   } else if (way.flat) {
-    flat = read_singles (at->flat + there);
-    value = (sample - read_singles (at->dark + there)) * flat;
+    p.flat = read_singles (at->flat + there);
+    p.value = (p.sample - read_singles (at->dark + there)) * p.flat;
   }
-  if (way.all) {
-    s->max = larger_single (s->max, value);
-    if (way.flat) {
-      Ints good = value == value;
+  return p;
+}
 
-      s->max_sample =
-          larger_single (s->max_sample, (Singles) ((Ints) sample & good));
+/* Half @h of it. */
+INLINE Reals
+strip_reals (const StripPlace *at, const StripRow *row, const StripPixels *p,
+    uint32_t k, uint32_t h, const ChainWay way)
+{
+  if (way.flat || way.all || way.floats)
+    return widen_half (&p->value, h);
+  return read_samples (
+      row->samples + ((k * SINGLES + h * REALS) << at->size), at->size);
+}
+
+/* The powers of @n vectors of a row, from column @i on. */
+INLINE void
+raise_strip_row (Reals *p, const StripPlace *at, const ChainColumns *c,
+    uint32_t i, const uint32_t n, const StripRow *row, const ChainRows *r,
+    const ChainWay way)
+{
+  for (uint32_t k = 0; k < n; k++) {
+    StripPixels pixels = strip_pixels (at, row, k, way);
+
+    for (uint32_t h = 0; h < HALVES; h++)
+      p[k * HALVES + h] = base_of (c, i + k * SINGLES + h * REALS,
+          strip_reals (at, row, &pixels, k, h, way), way);
+  }
+  raise_vectors (p, n * HALVES, &r->raising);
+}
+
+/* Vector @k of a row of a strip, to the groups of both halves. @i: its first
+ * column in the tile, @begins: the row its group, @raised: its powers, if any
+ */
+INLINE void
+add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
+    const ChainColumns *c, uint32_t i, uint32_t k, const StripRow *row,
+    const ChainRows *r, const StripWeights weights, const Reals *raised,
+    const bool begins, const ChainWay way)
+{
+  StripPixels pixels = strip_pixels (at, row, k, way);
+
+  if (way.all) {
+    s->max = larger_single (s->max, pixels.value);
+    if (way.flat) {
+      Ints good = pixels.value == pixels.value;
+
+      s->max_sample = larger_single (
+          s->max_sample, (Singles) ((Ints) pixels.sample & good));
     }
   }
   for (uint32_t h = 0; h < HALVES; h++) {
-    const uint8_t *samples = from + (h * REALS << at->size);
+    const uint8_t *samples =
+        row->samples + ((k * SINGLES + h * REALS) << at->size);
     Reals v = {0}, weight = {0}, p, slope;
 
-    if (way.flat || way.all || way.floats)
-      v = widen_half (&value, h);
-    else if (!way.listed)
-      v = read_samples (samples, at->size);
+    if (!way.listed || way.all)
+      v = strip_reals (at, row, &pixels, k, h, way);
     if (way.moving)
       weight = spread_weights (row->weights, &weights[k * HALVES + h]);
     else if (way.weighted)
       weight = all_reals (*row->weights);
-    p = way.listed ? list_samples (r->powers, samples, at->size)
-                   : part_of (c, i + h * REALS, r, v, weight, way);
+    if (way.listed)
+      p = list_samples (r->powers, samples, at->size);
+    else
+      p = way.raised ? raised[k * HALVES + h]
+                     : base_of (c, i + h * REALS, v, way);
+    p = part_of (c, i + h * REALS, v, p, weight, way);
     add_part (&g[h], row->y, p, begins, way);
     if (!way.all)
       continue;
     slope = way.listed ? list_samples (r->slopes, samples, at->size)
                        : slope_of (c, i + h * REALS, r, v, weight, p, way);
-    add_spread (&g[h], c, i + h * REALS, row->y, r, v, widen_half (&flat, h),
-        slope, begins, way);
+    add_spread (&g[h], c, i + h * REALS, row->y, r, v,
+        widen_half (&pixels.flat, h), slope, begins, way);
     if (way.cut || way.weighted || way.raised || way.quad)
       g[h].raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }
@@ -247,11 +293,15 @@ add_strip_row (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
     const ChainRows *r, const StripWeights weights, const bool begins,
     const ChainWay way)
 {
+  Reals raised[MOST_VECTORS * HALVES];
+
   if (way.flat)
     fetch_ahead (row, at, way);
+  if (way.raised && !way.listed)
+    raise_strip_row (raised, at, c, i, n, row, r, way);
   for (uint32_t k = 0; k < n; k++)
-    add_strip_vector (
-        g[k], &s[k], at, c, i + k * SINGLES, k, row, r, weights, begins, way);
+    add_strip_vector (g[k], &s[k], at, c, i + k * SINGLES, k, row, r, weights,
+        raised, begins, way);
 }
 
 /* The rows [@y, @end) of the band, which are a group, from the last. */

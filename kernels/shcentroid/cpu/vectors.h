@@ -87,6 +87,23 @@ choose_reals (Masks mask, Reals yes, Reals no)
   return (Reals) (((Masks) yes & mask) | ((Masks) no & ~mask));
 }
 
+/* Is any lane of @mask set? */
+INLINE bool
+any (Masks mask)
+{
+#if IMK_VECTOR_SIZE == 64
+  return _mm512_movepi64_mask ((__m512i) mask) != 0;
+#elif IMK_VECTOR_SIZE == 32
+  return _mm256_movemask_pd ((__m256d) mask) != 0;
+#else
+  int64_t all = 0;
+
+  for (uint32_t i = 0; i < REALS; i++)
+    all |= mask[i];
+  return all != 0;
+#endif
+}
+
 INLINE Reals
 sqrt_reals (Reals x)
 {
@@ -101,34 +118,8 @@ sqrt_reals (Reals x)
 #endif
 }
 
-/* imk_shcentroid_log (), operation by operation: the same bits. */
-INLINE Reals
-log_reals (Reals x)
-{
-  static const double terms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
-      1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
-  Masks bits = (Masks) x;
-  Masks exponents =
-      ((bits >> 52) & 0x7ff) | (Masks) all_reals (IMK_SHCENTROID_WHOLE);
-  Reals exponent = (Reals) exponents - IMK_SHCENTROID_WHOLE - 1023.0, m, s,
-        square;
-  Reals sum = {0};
-  Masks large;
-
-  m = (Reals) ((bits & INT64_C (0x000fffffffffffff)) |
-               INT64_C (0x3ff0000000000000));
-  large = m > 1.4142135623730951;
-  m = choose_reals (large, m * 0.5, m);
-  exponent = choose_reals (large, exponent + 1.0, exponent);
-  s = (m - 1.0) / (m + 1.0);
-  square = s * s;
-  for (uint32_t i = 0; i < sizeof (terms) / sizeof (*terms); i++)
-    sum = sum * square + terms[i];
-  return 2.0 * s * sum + exponent * 0.69314718055994531;
-}
-
-/* imk_shcentroid_exp2 (), likewise, of @n vectors. Each waits for its last
- * term, many side by side do not. */
+/* imk_shcentroid_exp2 () of @n vectors, operation by operation: the same bits.
+ * Each waits for its last term, many side by side do not. */
 INLINE void
 exp2_vectors (Reals *x, const uint32_t n)
 {
@@ -155,29 +146,67 @@ exp2_vectors (Reals *x, const uint32_t n)
   }
 }
 
-/* Out of line: it has more constants than registers. */
-static __attribute__ ((unused, noinline)) void
-raise_by_logarithms (Reals *x, double power)
+/* The steps that numbers @x between the ends of the table are in. */
+INLINE void
+look_up_steps (
+    const Powers *table, Reals x, Reals *restrict inverse, Reals *restrict power)
 {
-  Reals raised = power * IMK_SHCENTROID_LOG2_E * log_reals (*x);
+  const ImkShcentroidStep *steps = table->steps;
+  Masks at = ((Masks) x - (Masks) all_reals (LEAST_POWERED)) >>
+             (52 - IMK_SHCENTROID_STEP_BITS);
 
-  exp2_vectors (&raised, 1);
-  *x = (Reals) ((Masks) raised & (*x > 1e-300));
+  for (uint32_t i = 0; i < REALS; i++) {
+    (*inverse)[i] = steps[at[i]].inverse;
+    (*power)[i] = steps[at[i]].power;
+  }
 }
 
-/* imk_shcentroid_power (), likewise. */
-INLINE Reals
-raise_reals (Reals x, double power)
+/* Numbers that the table has no steps of. */
+static __attribute__ ((unused, noinline)) void
+raise_rare (Reals *x, double power)
 {
-  Reals raised = x;
+  for (uint32_t i = 0; i < REALS; i++)
+    (*x)[i] = imk_shcentroid_power ((*x)[i], power);
+}
 
-  if (power == 2.0)
-    raised = (Reals) ((Masks) (x * x) & (x > 0.0));
-  else if (power == 1.5)
-    raised = (Reals) ((Masks) (x * sqrt_reals (x)) & (x > 0.0));
-  else
-    raise_by_logarithms (&raised, power);
-  return choose_reals (x < 1e300, raised, x);
+/* imk_shcentroid_power () of a vector, likewise. */
+INLINE Reals
+raise_by_steps (Reals x, const ImkShcentroidSeries s, const Powers *table)
+{
+  Masks lit = x > 0.0, inside = (x >= LEAST_POWERED) & (x < MOST_POWERED);
+  Reals inverse, power, d, sum;
+
+  if (!table->steps || any (~inside & ~(x <= 0.0))) {
+    raise_rare (&x, s.power);
+    return x;
+  }
+  x = choose_reals (inside, x, all_reals (LEAST_POWERED));
+  look_up_steps (table, x, &inverse, &power);
+  d = x * inverse - 1.0;
+  sum = s.fourth * d + s.third;
+  sum = sum * d + s.second;
+  sum = sum * d + s.power;
+  sum = sum * d + 1.0;
+  return (Reals) ((Masks) (sum * power) & lit);
+}
+
+/* The same of @n vectors. Out of line: that many copies would be too much code.
+ */
+static __attribute__ ((unused, noinline)) void
+raise_vectors (Reals *x, uint32_t n, const Powers *table)
+{
+  const ImkShcentroidSeries s = table->series;
+
+  for (uint32_t i = 0; s.power == 2.0 && i < n; i++)
+    x[i] = choose_reals (
+        x[i] < 1e300, (Reals) ((Masks) (x[i] * x[i]) & (x[i] > 0.0)), x[i]);
+  for (uint32_t i = 0; s.power == 1.5 && i < n; i++)
+    x[i] = choose_reals (x[i] < 1e300,
+        (Reals) ((Masks) (x[i] * sqrt_reals (x[i])) & (x[i] > 0.0)), x[i]);
+  if (s.power == 1.5 || s.power == 2.0)
+    return;
+  for (uint32_t i = 0; i < n; i++)
+    x[i] = raise_by_steps (x[i], s, table);
 }
 
 /* A bad pixel is not a number, and not larger. */
