@@ -84,19 +84,16 @@ list_samples (const double *table, const uint8_t *from, bool words)
             : _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from));
 
   return (Reals) _mm512_i32gather_pd (at, table, sizeof (double));
-#elif IMK_VECTOR_SIZE == 32
-  int four;
-  __m128i at;
-
-  memcpy (&four, from, sizeof (four));
-  at = words ? _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from))
-             : _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four));
-  return (Reals) _mm256_i32gather_pd (table, at, sizeof (double));
 #else
   Reals reals = {0};
 
-  for (uint32_t i = 0; i < REALS; i++)
-    reals[i] = table[words ? ((const uint16_t *) from)[i] : from[i]];
+  /* on AMD faster than to gather four */
+  if (words)
+    for (uint32_t i = 0; i < REALS; i++)
+      reals[i] = table[((const uint16_t *) from)[i]];
+  else
+    for (uint32_t i = 0; i < REALS; i++)
+      reals[i] = table[from[i]];
   return reals;
 #endif
 }
@@ -484,6 +481,9 @@ sum_rare_strips (ChainColumns *c, uint32_t n, uint32_t left,
           .flat = way->flat, .floats = floats, .packed = packed, __VA_ARGS__})
   if (way->all && way->listed)
     SUM_STRIPS (.all = true, .raised = true, .listed = true, .quad = way->quad);
+  else if (way->listed && way->weighted)
+    SUM_STRIPS (.all = false, .raised = true, .listed = true, .weighted = true,
+        .moving = way->moving, .quad = way->quad);
   else if (way->listed)
     SUM_STRIPS (.all = false, .raised = true, .listed = true,
         .quad = way->quad);

@@ -22,6 +22,7 @@
 
 typedef double Reals __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef int64_t Masks __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+typedef uint64_t Counts __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef float Floats __attribute__ ((vector_size (IMK_VECTOR_SIZE / 2)));
 enum {
   REALS = IMK_VECTOR_SIZE / sizeof (double),
@@ -146,19 +147,52 @@ exp2_vectors (Reals *x, const uint32_t n)
   }
 }
 
-/* The steps that numbers @x between the ends of the table are in. */
+/* @x, or what is nearer of @least and @most; @least where it is not a number.
+ */
+INLINE Reals
+hold_between (Reals x, Reals least, Reals most)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Reals) _mm512_min_pd (
+      _mm512_max_pd ((__m512d) x, (__m512d) least), (__m512d) most);
+#elif IMK_VECTOR_SIZE == 32
+  return (Reals) _mm256_min_pd (
+      _mm256_max_pd ((__m256d) x, (__m256d) least), (__m256d) most);
+#else
+  x = choose_reals (x > least, x, least);
+  return choose_reals (x < most, x, most);
+#endif
+}
+
+/* The steps that @x is in, which are in the table. */
 INLINE void
 look_up_steps (
-    const Powers *table, Reals x, Reals *restrict inverse, Reals *restrict power)
+    const ImkShcentroidStep *steps, Reals x, Reals *inverse, Reals *power)
 {
-  const ImkShcentroidStep *steps = table->steps;
-  Masks at = ((Masks) x - (Masks) all_reals (LEAST_POWERED)) >>
-             (52 - IMK_SHCENTROID_STEP_BITS);
+  const int shift = 52 - IMK_SHCENTROID_STEP_BITS - STEP_SIZE_LOG2;
+  const Counts bits = (Counts) x - (Counts) all_reals (LEAST_POWERED);
+  const Counts at = bits >> shift & -(uint64_t) sizeof (*steps);
 
+#if IMK_VECTOR_SIZE == 64
+  *inverse = (Reals) _mm512_i64gather_pd ((__m512i) at, &steps->inverse, 1);
+  *power = (Reals) _mm512_i64gather_pd ((__m512i) at, &steps->power, 1);
+#elif IMK_VECTOR_SIZE == 32
+  const char *from = (const char *) steps;
+  __m256d even =
+      _mm256_loadu2_m128d ((const double *) (const void *) (from + at[2]),
+          (const double *) (const void *) (from + at[0]));
+  __m256d odd =
+      _mm256_loadu2_m128d ((const double *) (const void *) (from + at[3]),
+          (const double *) (const void *) (from + at[1]));
+
+  *inverse = (Reals) _mm256_unpacklo_pd (even, odd);
+  *power = (Reals) _mm256_unpackhi_pd (even, odd);
+#else
   for (uint32_t i = 0; i < REALS; i++) {
-    (*inverse)[i] = steps[at[i]].inverse;
-    (*power)[i] = steps[at[i]].power;
+    (*inverse)[i] = steps[at[i] / sizeof (*steps)].inverse;
+    (*power)[i] = steps[at[i] / sizeof (*steps)].power;
   }
+#endif
 }
 
 /* Numbers that the table has no steps of. */
@@ -169,20 +203,22 @@ raise_rare (Reals *x, double power)
     (*x)[i] = imk_shcentroid_power ((*x)[i], power);
 }
 
-/* imk_shcentroid_power () of a vector, likewise. */
+/* imk_shcentroid_power () of a vector, likewise; 0 of what is not a number, as
+ * bad pixels, which nobody adds. */
 INLINE Reals
 raise_by_steps (Reals x, const ImkShcentroidSeries s, const Powers *table)
 {
-  Masks lit = x > 0.0, inside = (x >= LEAST_POWERED) & (x < MOST_POWERED);
+  Reals held =
+      hold_between (x, all_reals (LEAST_POWERED), all_reals (MOST_POWERED));
+  Masks lit = x > 0.0;
   Reals inverse, power, d, sum;
 
-  if (!table->steps || any (~inside & ~(x <= 0.0))) {
+  if (!table->steps || any (lit & (held != x))) {
     raise_rare (&x, s.power);
     return x;
   }
-  x = choose_reals (inside, x, all_reals (LEAST_POWERED));
-  look_up_steps (table, x, &inverse, &power);
-  d = x * inverse - 1.0;
+  look_up_steps (table->steps, held, &inverse, &power);
+  d = held * inverse - 1.0;
   sum = s.fourth * d + s.third;
   sum = sum * d + s.second;
   sum = sum * d + s.power;
