@@ -74,9 +74,12 @@ strip_singles (const uint8_t *from)
                 ((Ints) (none + (float) imk_shcentroid_infinity ()) & ~finite));
 }
 
-/* What @table has for as many samples as read_samples () reads. */
+/* What @table has for as many samples as read_samples () reads. With AVX2 an
+ * AMD processor reads one table sooner number by number (0.7 of the time), two
+ * by gathering (0.75). */
 INLINE Reals
-list_samples (const double *table, const uint8_t *from, bool words)
+list_samples (
+    const double *table, const uint8_t *from, bool words, const bool two)
 {
 #if IMK_VECTOR_SIZE == 64
   __m256i at =
@@ -87,7 +90,17 @@ list_samples (const double *table, const uint8_t *from, bool words)
 #else
   Reals reals = {0};
 
-  /* on AMD faster than to gather four */
+#if IMK_VECTOR_SIZE == 32
+  if (two) {
+    int four;
+    __m128i at;
+
+    memcpy (&four, from, sizeof (four));
+    at = words ? _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from))
+               : _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four));
+    return (Reals) _mm256_i32gather_pd (table, at, sizeof (double));
+  }
+#endif
   if (words)
     for (uint32_t i = 0; i < REALS; i++)
       reals[i] = table[((const uint16_t *) from)[i]];
@@ -253,7 +266,7 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
     else if (way.weighted)
       weight = all_reals (*row->weights);
     if (way.listed)
-      p = list_samples (r->powers, samples, at->size);
+      p = list_samples (r->powers, samples, at->size, way.all);
     else
       p = way.raised ? raised[k * HALVES + h]
                      : base_of (c, i + h * REALS, v, way);
@@ -261,7 +274,7 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
     add_part (&g[h], row->y, p, begins, way);
     if (!way.all)
       continue;
-    slope = way.listed ? list_samples (r->slopes, samples, at->size)
+    slope = way.listed ? list_samples (r->slopes, samples, at->size, true)
                        : slope_of (c, i + h * REALS, r, v, weight, p, way);
     add_spread (&g[h], c, i + h * REALS, row->y, r, v,
         widen_half (&pixels.flat, h), slope, begins, way);
@@ -481,9 +494,12 @@ sum_rare_strips (ChainColumns *c, uint32_t n, uint32_t left,
           .flat = way->flat, .floats = floats, .packed = packed, __VA_ARGS__})
   if (way->all && way->listed)
     SUM_STRIPS (.all = true, .raised = true, .listed = true, .quad = way->quad);
+  else if (way->listed && way->moving)
+    SUM_STRIPS (.all = false, .raised = true, .listed = true, .weighted = true,
+        .moving = true, .quad = way->quad);
   else if (way->listed && way->weighted)
     SUM_STRIPS (.all = false, .raised = true, .listed = true, .weighted = true,
-        .moving = way->moving, .quad = way->quad);
+        .quad = way->quad);
   else if (way->listed)
     SUM_STRIPS (.all = false, .raised = true, .listed = true,
         .quad = way->quad);

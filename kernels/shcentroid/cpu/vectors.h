@@ -159,8 +159,11 @@ hold_between (Reals x, Reals least, Reals most)
   return (Reals) _mm256_min_pd (
       _mm256_max_pd ((__m256d) x, (__m256d) least), (__m256d) most);
 #else
-  x = choose_reals (x > least, x, least);
-  return choose_reals (x < most, x, most);
+  for (uint32_t i = 0; i < REALS; i++) {
+    x[i] = x[i] > least[i] ? x[i] : least[i];
+    x[i] = x[i] < most[i] ? x[i] : most[i];
+  }
+  return x;
 #endif
 }
 
@@ -203,17 +206,16 @@ raise_rare (Reals *x, double power)
     (*x)[i] = imk_shcentroid_power ((*x)[i], power);
 }
 
-/* imk_shcentroid_power () of a vector, likewise; 0 of what is not a number, as
- * bad pixels, which nobody adds. */
+/* imk_shcentroid_power () of a vector, likewise. */
 INLINE Reals
 raise_by_steps (Reals x, const ImkShcentroidSeries s, const Powers *table)
 {
   Reals held =
       hold_between (x, all_reals (LEAST_POWERED), all_reals (MOST_POWERED));
-  Masks lit = x > 0.0;
+  Masks lit = ~(x <= 0.0); /* or not a number */
   Reals inverse, power, d, sum;
 
-  if (!table->steps || any (lit & (held != x))) {
+  if (!table->steps || any (lit & ~(held == x))) {
     raise_rare (&x, s.power);
     return x;
   }
