@@ -92,7 +92,7 @@ typedef struct ImkShcentroidParams {
   double threshold_least;
   uint32_t brightest;
   ImkShcentroidWeighting weighting;
-  double sigma;
+  double sigma; /* of the weight to the power */
   uint32_t iterations;
   double power;
   ImkShcentroidEstimator estimator;

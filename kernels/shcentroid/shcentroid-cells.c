@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "core/config.h"
 #include "shcentroid/shcentroid-check.h"
 
 typedef ImkShcentroidBox Box;
@@ -18,7 +19,7 @@ imk_shcentroid_n_cells (const ImkShcentroidConfig *given)
 {
   ImkShcentroidConfig own;
   const ImkShcentroidConfig *config =
-      imk_shcentroid_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (shcentroid, given, &own, NULL);
   uint64_t n = config ? imk_shcentroid_count_cells (config) : 0;
 
   return n < UINT32_MAX ? (uint32_t) n : UINT32_MAX;
@@ -146,7 +147,7 @@ imk_shcentroid_cell (const ImkShcentroidConfig *given, uint32_t index)
 {
   ImkShcentroidConfig own;
   const ImkShcentroidConfig *config =
-      imk_shcentroid_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (shcentroid, given, &own, NULL);
   ImkShcentroidRect r = {0};
 
   if (config)
@@ -160,7 +161,7 @@ imk_shcentroid_get_references (const ImkShcentroidConfig *given, double *xy)
 {
   ImkShcentroidConfig own;
   const ImkShcentroidConfig *config =
-      imk_shcentroid_read_config (given, &own, NULL);
+      IMK_CONFIG_READ (shcentroid, given, &own, NULL);
   uint32_t n = imk_shcentroid_n_cells (given);
 
   for (uint32_t i = 0; i < n; i++) {

@@ -62,50 +62,34 @@ check_above_0 (
 static ImkStatus
 check_threshold (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice (
-      "threshold-mode", c->threshold_mode, IMK_SHCENTROID_N_THRESHOLDS, error);
-
-  if (status == IMK_OK)
-    status = check_choice ("threshold-action", c->threshold_action,
-        IMK_SHCENTROID_ACTION_KEEP + 1, error);
-  if (status == IMK_OK)
-    status = check_at_least ("threshold", c->threshold, 0.0, error);
-  if (status == IMK_OK)
-    status = check_at_least ("threshold-least", c->threshold_least, 0.0, error);
-  return status;
+  IMK_TRY (check_choice (
+      "threshold-mode", c->threshold_mode, IMK_SHCENTROID_N_THRESHOLDS, error));
+  IMK_TRY (check_choice ("threshold-action", c->threshold_action,
+      IMK_SHCENTROID_ACTION_KEEP + 1, error));
+  IMK_TRY (check_at_least ("threshold", c->threshold, 0.0, error));
+  return check_at_least ("threshold-least", c->threshold_least, 0.0, error);
 }
 
 static ImkStatus
 check_weight (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice (
-      "weighting", c->weighting, IMK_SHCENTROID_WEIGHTING_TRACKING + 1, error);
-
-  if (status == IMK_OK)
-    status = check_above_0 ("sigma", c->sigma, "pixels", error);
-  if (status == IMK_OK)
-    status = check_between ("iterations", c->iterations, 1, 100, error);
-  if (status == IMK_OK)
-    status = check_between ("power", c->power, 1.0, 4.0, error);
-  return status;
+  IMK_TRY (check_choice (
+      "weighting", c->weighting, IMK_SHCENTROID_WEIGHTING_TRACKING + 1, error));
+  IMK_TRY (check_above_0 ("sigma", c->sigma, "pixels", error));
+  IMK_TRY (check_between ("iterations", c->iterations, 1, 100, error));
+  return check_between ("power", c->power, 1.0, 4.0, error);
 }
 
 static ImkStatus
 check_correlation (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice ("correlation", c->correlation,
-      IMK_SHCENTROID_CORRELATION_DIFFERENCE + 1, error);
-
-  if (status == IMK_OK)
-    status = check_choice (
-        "peak-fit", c->peak_fit, IMK_SHCENTROID_PEAK_PARABOLA + 1, error);
-  if (status == IMK_OK)
-    status = check_between ("search-range", c->search_range, 1,
-        IMK_SHCENTROID_MAX_SEARCH_RANGE, error);
-  if (status == IMK_OK)
-    status =
-        check_between ("min-correlation", c->min_correlation, 0.0, 1.0, error);
-  return status;
+  IMK_TRY (check_choice ("correlation", c->correlation,
+      IMK_SHCENTROID_CORRELATION_DIFFERENCE + 1, error));
+  IMK_TRY (check_choice (
+      "peak-fit", c->peak_fit, IMK_SHCENTROID_PEAK_PARABOLA + 1, error));
+  IMK_TRY (check_between ("search-range", c->search_range, 1,
+      IMK_SHCENTROID_MAX_SEARCH_RANGE, error));
+  return check_between ("min-correlation", c->min_correlation, 0.0, 1.0, error);
 }
 
 /* The weights of the linear estimators belong to pixels. */
@@ -126,56 +110,38 @@ check_fixed (const ImkShcentroidConfig *c, ImkError *error)
 static ImkStatus
 check_estimator (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice (
-      "estimator", c->estimator, IMK_SHCENTROID_N_ESTIMATORS, error);
-
-  if (status == IMK_OK)
-    status = check_above_0 ("quad-gain", c->quad_gain, "pixels", error);
-  if (status == IMK_OK)
-    status = check_correlation (c, error);
-  if (status == IMK_OK)
-    status = check_choice (
-        "window", c->window, IMK_SHCENTROID_WINDOW_TRACKING + 1, error);
-  if (status == IMK_OK)
-    status = check_choice ("normalisation", c->normalisation,
-        IMK_SHCENTROID_NORMALISATION_GLOBAL + 1, error);
-  if (status == IMK_OK)
-    status = check_fixed (c, error);
-  if (status == IMK_OK)
-    status = check_between ("tracking-gain", c->tracking_gain, 0.0, 1.0, error);
-  return status;
+  IMK_TRY (check_choice (
+      "estimator", c->estimator, IMK_SHCENTROID_N_ESTIMATORS, error));
+  IMK_TRY (check_above_0 ("quad-gain", c->quad_gain, "pixels", error));
+  IMK_TRY (check_correlation (c, error));
+  IMK_TRY (check_choice (
+      "window", c->window, IMK_SHCENTROID_WINDOW_TRACKING + 1, error));
+  IMK_TRY (check_choice ("normalisation", c->normalisation,
+      IMK_SHCENTROID_NORMALISATION_GLOBAL + 1, error));
+  IMK_TRY (check_fixed (c, error));
+  return check_between ("tracking-gain", c->tracking_gain, 0.0, 1.0, error);
 }
 
 ImkStatus
 imk_shcentroid_check_params (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_threshold (c, error);
-
-  if (status == IMK_OK)
-    status = check_weight (c, error);
-  if (status == IMK_OK)
-    status = check_estimator (c, error);
-  if (status == IMK_OK)
-    status = check_choice ("invalid-policy", c->invalid_policy,
-        IMK_SHCENTROID_INVALID_REFERENCE + 1, error);
-  if (status == IMK_OK)
-    status = check_at_least ("min-flux", c->min_flux, 0.0, error);
-  if (status == IMK_OK)
-    status = check_between (
-        "min-illumination", c->min_illumination, 0.0, 1.0, error);
-  if (status == IMK_OK)
-    status = check_at_least ("saturation", c->saturation, 0.0, error);
-  if (status == IMK_OK)
-    status = check_at_least ("read-noise", c->read_noise, 0.0, error);
-  if (status == IMK_OK)
-    status = check_above_0 ("gain", c->gain, "electrons a count", error);
-  if (status == IMK_OK &&
-      (!(fabs (c->slope_scale) > 0.0) || !isfinite (c->slope_scale)))
+  IMK_TRY (check_threshold (c, error));
+  IMK_TRY (check_weight (c, error));
+  IMK_TRY (check_estimator (c, error));
+  IMK_TRY (check_choice ("invalid-policy", c->invalid_policy,
+      IMK_SHCENTROID_INVALID_REFERENCE + 1, error));
+  IMK_TRY (check_at_least ("min-flux", c->min_flux, 0.0, error));
+  IMK_TRY (
+      check_between ("min-illumination", c->min_illumination, 0.0, 1.0, error));
+  IMK_TRY (check_at_least ("saturation", c->saturation, 0.0, error));
+  IMK_TRY (check_at_least ("read-noise", c->read_noise, 0.0, error));
+  IMK_TRY (check_above_0 ("gain", c->gain, "electrons a count", error));
+  if (!(fabs (c->slope_scale) > 0.0) || !isfinite (c->slope_scale))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The slopes are multiplied with %g; it must be a finite number other "
         "than 0.",
         c->slope_scale);
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -418,62 +384,39 @@ check_calibration (const ImkShcentroidConfig *c, ImkError *error)
 {
   size_t n = (size_t) c->width * c->height;
   size_t n_samples = c->type == IMK_TYPE_U8 ? 256 : 65536;
-  ImkStatus status =
-      check_table ("The dark", c->dark, n, c->width, -1e6, 1e6, error);
 
-  if (status == IMK_OK && c->lut && c->type == IMK_TYPE_F32)
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+  IMK_TRY (check_table ("The dark", c->dark, n, c->width, -1e6, 1e6, error));
+  if (c->lut && c->type == IMK_TYPE_F32)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "There is a look-up table for frames of f32 samples, which have no "
         "place in it. Leave lut-location out, or send u8 or u16 frames.");
-  if (status == IMK_OK)
-    status = check_table ("The flat", c->flat, n, c->width, 0.0, 1e6, error);
-  if (status == IMK_OK)
-    status = check_table (
-        "The look-up table", c->lut, n_samples, 65536, -1e9, 1e9, error);
-  return status;
+  IMK_TRY (check_table ("The flat", c->flat, n, c->width, 0.0, 1e6, error));
+  return check_table (
+      "The look-up table", c->lut, n_samples, 65536, -1e9, 1e9, error);
 }
 
 ImkStatus
 imk_shcentroid_check_cells (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_frame (c, error);
-
-  if (status == IMK_OK)
-    status = check_choice (
-        "grid-rule", c->grid_rule, IMK_SHCENTROID_RULE_PAPER + 1, error);
-  if (status == IMK_OK)
-    status = c->n_cells ? check_map (c, error) : check_grid (c, error);
-  return status;
+  IMK_TRY (check_frame (c, error));
+  IMK_TRY (check_choice (
+      "grid-rule", c->grid_rule, IMK_SHCENTROID_RULE_PAPER + 1, error));
+  return c->n_cells ? check_map (c, error) : check_grid (c, error);
 }
 
 ImkStatus
 imk_shcentroid_check_config (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = imk_shcentroid_check_cells (c, error);
-
-  if (status == IMK_OK)
-    status = check_choice (
-        "fields", c->fields, IMK_SHCENTROID_FIELDS_SLOPES + 1, error);
-  if (status == IMK_OK)
-    status = check_references (c, error);
-  if (status == IMK_OK)
-    status = check_calibration (c, error);
-  if (status == IMK_OK)
-    status = imk_shcentroid_check_templates (c, error);
-  if (status == IMK_OK)
-    status = check_pupils (c, error);
-  if (status == IMK_OK) /* new () makes the filter */
-    status = imk_shcentroid_check_has (
-        c, imk_shcentroid_has_templates (c), true, c->pupils != NULL, error);
-  if (status == IMK_OK)
-    status = check_matched (c, error);
-  return status != IMK_OK ? status : imk_shcentroid_check_params (c, error);
-}
-
-const ImkShcentroidConfig *
-imk_shcentroid_read_config (const ImkShcentroidConfig *config,
-    ImkShcentroidConfig *own, ImkError *error)
-{
-  imk_shcentroid_config_init (own);
-  return imk_config_read (config, own, "imk_shcentroid_config_init", error);
+  IMK_TRY (imk_shcentroid_check_cells (c, error));
+  IMK_TRY (check_choice (
+      "fields", c->fields, IMK_SHCENTROID_FIELDS_SLOPES + 1, error));
+  IMK_TRY (check_references (c, error));
+  IMK_TRY (check_calibration (c, error));
+  IMK_TRY (imk_shcentroid_check_templates (c, error));
+  IMK_TRY (check_pupils (c, error));
+  /* new () makes the filter */
+  IMK_TRY (imk_shcentroid_check_has (
+      c, imk_shcentroid_has_templates (c), true, c->pupils != NULL, error));
+  IMK_TRY (check_matched (c, error));
+  return imk_shcentroid_check_params (c, error);
 }

@@ -4,11 +4,6 @@
 
 #include "shcentroid/shcentroid-backend.h"
 
-/* Returns: as imk_config_read () */
-const ImkShcentroidConfig *imk_shcentroid_read_config (
-    const ImkShcentroidConfig *config, ImkShcentroidConfig *own,
-    ImkError *error);
-
 /* Whether the grid or map of @config lies in its frame. */
 ImkStatus imk_shcentroid_check_cells (
     const ImkShcentroidConfig *config, ImkError *error);

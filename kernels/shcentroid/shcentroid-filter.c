@@ -221,8 +221,7 @@ imk_shcentroid_filter_init (ImkShcentroidFilter *f,
     }
   f->weights = weights = at ? calloc (f->n_weights, sizeof (*weights)) : NULL;
   if (!weights)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the filters of %u cells.", n);
+    return IMK_NO_MEMORY (error, "for the filters of %u cells.", n);
   for (uint32_t i = 0; i < n; i++) {
     Match m = {c, &rects[i], pixels,
         c->templates + (c->n_templates > 1 ? i * n_pixels : 0), anchors[i].x,

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "shcentroid/shcentroid-cells.h"
 #include "shcentroid/arithmetic/float-centroid.h"
 #include "shcentroid/shcentroid-check.h"
@@ -557,7 +558,7 @@ open_look (Look *look, const ImkShcentroidConfig *given, const ImkImage *frame,
     ImkError *error)
 {
   const ImkShcentroidConfig *c =
-      imk_shcentroid_read_config (given, &look->own, error);
+      IMK_CONFIG_READ (shcentroid, given, &look->own, error);
   ImkStatus status;
   size_t most;
 
@@ -580,8 +581,7 @@ open_look (Look *look, const ImkShcentroidConfig *given, const ImkImage *frame,
   look->cells = malloc ((size_t) look->n * sizeof (*look->cells));
   look->has_spot = calloc (look->n, sizeof (*look->has_spot));
   if (!look->room.all || !look->cells || !look->has_spot)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to look at the light of %u cells.", look->n);
+    return IMK_NO_MEMORY (error, "to look at the light of %u cells.", look->n);
   look->room.border = look->room.all + most;
   look->room.steps = look->room.border + most;
   return IMK_OK;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "core/config.h"
 #include "shcentroid/shcentroid-check.h"
 
 static bool
@@ -20,7 +21,7 @@ imk_shcentroid_optics_grid (const ImkShcentroidOptics *optics,
   ImkShcentroidConfig own;
   uint32_t n;
 
-  if (!imk_shcentroid_read_config (config, &own, error))
+  if (!IMK_CONFIG_READ (shcentroid, config, &own, error))
     return IMK_ERROR_CONFIG;
   if (!is_length (optics->aperture_mm) ||
       !is_length (optics->lenslet_pitch_um) ||

@@ -50,8 +50,7 @@ imk_shcentroid_find_pupils (const uint8_t *numbers, uint32_t width,
   if (!map || !pixels) {
     free (map);
     free (pixels);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for pupil images of %u pixels.", count[0]);
+    return IMK_NO_MEMORY (error, "for pupil images of %u pixels.", count[0]);
   }
   for (size_t i = 0; i < (size_t) width * height; i++) {
     uint32_t k = numbers[i] - 1u, n;

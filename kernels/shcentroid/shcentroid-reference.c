@@ -254,13 +254,20 @@ is_outside (const ImkShcentroidConfig *c, long double mean, int64_t n)
   return mean < -0.5 || mean > (long double) n - 0.5;
 }
 
+/* By how much the weight moves: 1/1024 of the sigma of its power. */
+static double
+nudge_of (const ImkShcentroidConfig *c)
+{
+  return c->sigma / sqrt (c->power) / 1024;
+}
+
 /* How an iterated weight raises the variance: it follows the part q of each
  * shift of itself, so noise counts 1 + q + q^2 + ... times. q is measured by
  * moving the weight from @from to @to. */
 static double
 iterated_gain (const ImkShcentroidConfig *c, double from, double to)
 {
-  double q = fmin (fmax ((to - from) / (c->sigma / 1024), 0), 1), sum = 0;
+  double q = fmin (fmax ((to - from) / nudge_of (c), 0), 1), sum = 0;
 
   for (uint32_t i = 0; i < c->iterations; i++)
     sum += pow (q, i);
@@ -341,12 +348,12 @@ get_variances (const Measurement *m, double row[IMK_SHCENTROID_N_FIELDS])
   if (!c->weighting || c->iterations < 2)
     return;
   centre = m->centre;
-  centre.weight_x += c->sigma / 1024;
+  centre.weight_x += nudge_of (c);
   s = sum_cell (c, m->in, &m->r, m->t, &centre);
   row[IMK_SHCENTROID_VAR_X] *=
       iterated_gain (c, x, position_in_cell (c, s.m10 / s.m00, m->r.width));
   centre = m->centre;
-  centre.weight_y += c->sigma / 1024;
+  centre.weight_y += nudge_of (c);
   s = sum_cell (c, m->in, &m->r, m->t, &centre);
   row[IMK_SHCENTROID_VAR_Y] *=
       iterated_gain (c, y, position_in_cell (c, s.m01 / s.m00, m->r.height));

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "shcentroid/shcentroid-cells.h"
 #include "shcentroid/shcentroid-check.h"
 #include "shcentroid/arithmetic/correlation.h"
@@ -252,9 +253,8 @@ imk_shcentroid_templates_init (
   t->anchors = anchors =
       malloc (imk_shcentroid_n_cells (c) * sizeof (*anchors));
   if (!anchors || (!from_frame && !prepare_templates (t, c->templates)))
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u templates of %ux%u pixels.", t->n, t->width,
-        t->height);
+    return IMK_NO_MEMORY (
+        error, "for %u templates of %ux%u pixels.", t->n, t->width, t->height);
   place_templates (c, t, anchors);
   return IMK_OK;
 }
@@ -302,28 +302,24 @@ imk_shcentroid_cut_templates (const ImkShcentroidConfig *given,
 {
   ImkShcentroidConfig own;
   const ImkShcentroidConfig *c =
-      imk_shcentroid_read_config (given, &own, error);
-  ImkStatus status =
-      c ? imk_shcentroid_check_cells (c, error) : IMK_ERROR_CONFIG;
+      IMK_CONFIG_READ (shcentroid, given, &own, error);
   bool one;
   uint32_t n;
   Size size;
 
-  if (status == IMK_OK)
-    status = check_source (c, error);
-  if (status == IMK_OK)
-    status = check_cut (c, error);
-  if (status != IMK_OK)
-    return status;
+  if (!c)
+    return IMK_ERROR_CONFIG;
+  IMK_TRY (imk_shcentroid_check_cells (c, error));
+  IMK_TRY (check_source (c, error));
+  IMK_TRY (check_cut (c, error));
   one = c->template_cell >= 0;
   n = one ? 1 : imk_shcentroid_n_cells (c);
   size = cut_size (c);
   *templates =
       malloc ((size_t) n * size.width * size.height * sizeof (**templates));
   if (!*templates)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u templates of %ux%u pixels.", n, size.width,
-        size.height);
+    return IMK_NO_MEMORY (
+        error, "for %u templates of %ux%u pixels.", n, size.width, size.height);
   for (uint32_t i = 0; i < n; i++)
     cut_template (c, frame,
         cell_anchor (c, size, one ? (uint32_t) c->template_cell : i), size,

@@ -97,7 +97,7 @@ params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
       .threshold_least = c->threshold_least,
       .brightest = c->brightest,
       .weighting = c->weighting,
-      .sigma = c->sigma,
+      .sigma = c->sigma / sqrt (c->power), /* weight^power is a Gaussian, too */
       .iterations =
           c->weighting == IMK_SHCENTROID_WEIGHTING_NONE ? 1 : c->iterations,
       .power = c->power,
@@ -152,21 +152,18 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
       .pupils = c->pupils,
       .fields = c->fields,
   };
-  ImkStatus status;
 
   for (uint32_t i = 0; i < s->n_cells; i++)
     rects[i] = imk_shcentroid_cell_rect (c, i);
-  status = check_rects (c, rects, s->n_cells, error);
+  IMK_TRY (check_rects (c, rects, s->n_cells, error));
   s->has_templates = templates->n > 0;
   s->has_pupils = c->pupils != NULL;
   s->has_filter = c->estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED;
-  if (status == IMK_OK && s->has_filter)
-    status = imk_shcentroid_filter_init (
-        filter, c, rects, pixels, templates->anchors, error);
+  if (s->has_filter)
+    IMK_TRY (imk_shcentroid_filter_init (
+        filter, c, rects, pixels, templates->anchors, error));
   plan.filter = *filter;
-  return status != IMK_OK ? status
-                          : s->backend->create (
-                                &plan, &params, c->n_threads, &s->state, error);
+  return s->backend->create (&plan, &params, c->n_threads, &s->state, error);
 }
 
 static ImkStatus
@@ -180,8 +177,7 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
   ImkStatus status = imk_shcentroid_templates_init (&templates, c, error);
 
   if (status == IMK_OK && (!rects || (calibrated && !pixels)))
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the geometry of %u cells.", s->n_cells);
+    status = IMK_NO_MEMORY (error, "for the geometry of %u cells.", s->n_cells);
   if (status == IMK_OK)
     status = create_with (s, c, rects, pixels, &templates, &filter, error);
   free (rects);
@@ -200,21 +196,19 @@ imk_shcentroid_new (ImkBackend backend, const ImkShcentroidConfig *given,
 {
   ImkShcentroidConfig own;
   const ImkShcentroidConfig *config =
-      imk_shcentroid_read_config (given, &own, error);
+      IMK_CONFIG_READ (shcentroid, given, &own, error);
   const void *table = NULL;
   ImkShcentroid *s;
-  ImkStatus status =
-      config ? imk_shcentroid_check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_shcentroid_cpu, "shcentroid", &table, error);
-  if (status != IMK_OK)
-    return status;
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  IMK_TRY (imk_shcentroid_check_config (config, error));
+  IMK_TRY (imk_backend_table (
+      backend, &imk_shcentroid_cpu, "shcentroid", &table, error));
   s = malloc (sizeof (*s));
   if (!s)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+    return IMK_NO_MEMORY (error, "for the object.");
   *s = (ImkShcentroid){
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
@@ -238,16 +232,14 @@ imk_shcentroid_update (
 {
   ImkShcentroidConfig own;
   const ImkShcentroidConfig *config =
-      imk_shcentroid_read_config (given, &own, error);
-  ImkStatus status =
-      config ? imk_shcentroid_check_params (config, error) : IMK_ERROR_CONFIG;
+      IMK_CONFIG_READ (shcentroid, given, &own, error);
   ImkShcentroidParams params;
 
-  if (status == IMK_OK)
-    status = imk_shcentroid_check_has (
-        config, self->has_templates, self->has_filter, self->has_pupils, error);
-  if (status != IMK_OK)
-    return status;
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  IMK_TRY (imk_shcentroid_check_params (config, error));
+  IMK_TRY (imk_shcentroid_check_has (
+      config, self->has_templates, self->has_filter, self->has_pupils, error));
   params = params_of (config, self->fields);
   return self->backend->update (self->state, &params, error);
 }
@@ -274,19 +266,16 @@ imk_shcentroid_process_flags (ImkShcentroid *self, const ImkImage *in,
   /* without a second one, f32 is the other choice */
   bool f64 = rounded || (out && out->type == IMK_TYPE_F64);
   ImkImage images[IMK_FILTER_MAX_OUTPUTS] = {{0}};
-  ImkStatus status = imk_image_check (in, "input", self->type, 1, self->width,
-      self->height, self->on_device, error);
 
-  if (status == IMK_OK)
-    status = check_output (
-        self, out, "output", f64 ? IMK_TYPE_F64 : IMK_TYPE_F32, error);
-  if (status == IMK_OK && rounded)
-    status = check_output (self, rounded, "rounded", IMK_TYPE_F32, error);
-  if (status == IMK_OK && flags)
-    status = imk_image_check (flags, "flags", IMK_TYPE_U8, 1, self->n_cells, 1,
-        self->on_device, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (in, "input", self->type, 1, self->width,
+      self->height, self->on_device, error));
+  IMK_TRY (check_output (
+      self, out, "output", f64 ? IMK_TYPE_F64 : IMK_TYPE_F32, error));
+  if (rounded)
+    IMK_TRY (check_output (self, rounded, "rounded", IMK_TYPE_F32, error));
+  if (flags)
+    IMK_TRY (imk_image_check (flags, "flags", IMK_TYPE_U8, 1, self->n_cells, 1,
+        self->on_device, error));
   images[0] = *out;
   if (rounded)
     images[1] = *rounded;

@@ -165,7 +165,9 @@ centroid_of (
 
       if ((c->threshold_mode || c->brightest) && value < 0)
         value = 0;
-      value = pow (value * weight_at (w, u - *x, v - *y), c->power);
+      value *= weight_at (w, u - *x, v - *y);
+      if (c->power != 1)
+        value = pow (fmax (value, 0), c->power);
       m00 += value;
       m10 += (quad ? copysign (u != middle, u - middle) : u) * value;
       m01 += (quad ? copysign (v != middle, v - middle) : v) * value;
@@ -341,6 +343,33 @@ run_beside (const char *name, const ImkShcentroidConfig *config,
   work_close (&cog);
 }
 
+/* @powered, and what else the part of a pixel may depend on. */
+static void
+run_powers (const char *base_name, const ImkShcentroidConfig *powered,
+    const ImkShcentroidConfig *base, const float *dark, const float *flat)
+{
+  ImkShcentroidConfig c;
+  char name[64];
+
+#define POWER(what, ...) \
+  c = *powered; \
+  __VA_ARGS__; \
+  snprintf (name, sizeof (name), "%s-power-%s", base_name, what); \
+  run_beside (name, &c, base, true)
+  POWER ("weight", c.sigma = 3,
+      c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
+  POWER ("absolute", c.threshold = 128,
+      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
+  POWER ("relative", c.threshold = 0.3,
+      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE);
+  POWER ("dark-flat", c.dark = dark, c.flat = flat);
+  POWER ("dark-flat-relative-weight", c.dark = dark, c.flat = flat,
+      c.threshold = 0.3, c.sigma = 3,
+      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
+      c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
+#undef POWER
+}
+
 /* What each option costs beside the same without it. */
 static void
 run_options (const char *base_name, const ImkShcentroidConfig *base)
@@ -384,6 +413,9 @@ run_options (const char *base_name, const ImkShcentroidConfig *base)
       c.threshold = 0.3, c.sigma = 3,
       c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
       c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
+  c = *base;
+  c.power = 1.7;
+  run_powers (base_name, &c, base, dark, flat);
 #undef OPTION
   free (dark);
   free (flat);

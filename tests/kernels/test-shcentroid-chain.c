@@ -288,7 +288,7 @@ static const uint32_t shapes[][4] = {
     {640, 70, 320, 70},
     {513, 131, 513, 131},
 };
-enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), N_OPTIONS = 32 };
+enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), N_OPTIONS = 38 };
 enum { MOST_PIXELS = 700 * 700 };
 
 static float *
@@ -389,6 +389,12 @@ static const Option options[N_OPTIONS + 1] = {
         GAUSSIAN,
         THRESHOLD (ABSOLUTE)},
     {.dark = &tables.small, .flat = &tables.wide},
+    {GAUSSIAN, .power = 1.7},
+    {GAUSSIAN, .power = 1.7, .iterations = 3},
+    {.weighting = IMK_SHCENTROID_WEIGHTING_TRACKING, .power = 3.3},
+    {.power = 1.7, THRESHOLD (ABSOLUTE)},
+    {QUAD, GAUSSIAN, .power = 1.3, THRESHOLD (ABSOLUTE)},
+    {DARK, FLAT, GAUSSIAN, .power = 2.6, .bad = true, THRESHOLD (RANGE)},
 };
 
 static void
@@ -948,6 +954,28 @@ TEST (test_power_of_an_update, "a new power takes effect in the next frame")
       test_image_free (&expected);
     }
   }
+}
+
+/* Where a CPU looks powers up, at both ends of that, and beyond. */
+TEST (test_power_of_any_size, "powers of small and large values are powers")
+{
+  static const double sizes[] = {1e-20, 0x1p-20, 0x1p-8, 1, 0x1p12, 1e20};
+
+  for (size_t i = 0; i < sizeof (sizes) / sizeof (*sizes); i++)
+    for (double power = 1.1; power < 4; power += 0.7) {
+      ImkShcentroidConfig c = grid_config (IMK_TYPE_F32, 45, 40, 9, 8);
+      test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, 45, 40, 1, 0);
+      test_auto (TestImage) out;
+
+      c.power = power;
+      fill_floats (&in, 3);
+      for (uint32_t y = 0; y < 40; y++)
+        for (uint32_t x = 0; x < 45; x++)
+          sh_set (&in, x, y, sizes[i] * sh_sample (&in, x, y));
+      out = run_cpu (&c, &in, IMK_TYPE_F64);
+      sh_check_reference (
+          &c, &in, &out, 1e-10, (double[]){0, 0}, "powers of any size");
+    }
 }
 
 /* Sums of squares that need 31, 32 and more bits. */

@@ -119,19 +119,14 @@ choose_loops (Cpu *cpu, const ImkShcentroidPlan *plan, ImkError *error)
   /* 31 bits, because vector units convert signed integers */
   const double narrow = 2147483648.0;
   bool words = plan->type == IMK_TYPE_U16;
-  ImkStatus status = choose_table (
-      integers[2 * words + (cpu->largest_sum < narrow)], &cpu->integers, error);
 
-  if (status == IMK_OK)
-    status = choose_table (squares[words ? 2 : largest_square (cpu) < narrow],
-        &cpu->squares, error);
-  if (status == IMK_OK)
-    status = choose_table (chain, &cpu->chain, error);
-  if (status == IMK_OK)
-    status = choose_table (correlation, &cpu->correlation, error);
-  if (status == IMK_OK)
-    status = choose_table (linear, &cpu->linear, error);
-  return status;
+  IMK_TRY (choose_table (integers[2 * words + (cpu->largest_sum < narrow)],
+      &cpu->integers, error));
+  IMK_TRY (choose_table (squares[words ? 2 : largest_square (cpu) < narrow],
+      &cpu->squares, error));
+  IMK_TRY (choose_table (chain, &cpu->chain, error));
+  IMK_TRY (choose_table (correlation, &cpu->correlation, error));
+  return choose_table (linear, &cpu->linear, error);
 }
 
 static void
@@ -162,6 +157,7 @@ cpu_destroy (void *state)
   free (cpu->pupil_runs);
   free (cpu->fluxes);
   free (cpu->powers);
+  free (cpu->raising.steps);
   free (cpu->filter_weights);
   free (cpu->filter_at);
   free_weights (cpu);
@@ -289,8 +285,7 @@ allocate_weights (Cpu *cpu)
 static void
 make_weights (Cpu *cpu)
 {
-  double sigma = cpu->params.sigma, power = cpu->params.power;
-  double *column, *row;
+  double sigma = cpu->params.sigma, *column, *row;
 
   if (!cpu->column_weights && !allocate_weights (cpu)) {
     free_weights (cpu);
@@ -303,56 +298,97 @@ make_weights (Cpu *cpu)
     double x = rect->x - rect->ref_x, y = rect->y - rect->ref_y;
 
     for (uint32_t k = 0; k < rect->width; k++)
-      *column++ = imk_shcentroid_factor (
-          imk_shcentroid_weight (x + (double) k, sigma), power);
+      *column++ = imk_shcentroid_weight (x + (double) k, sigma);
     for (uint32_t k = 0; k < rect->height; k++)
       *row++ = imk_shcentroid_weight (y + (double) k, sigma);
   }
 }
 
-/* Is the part of a pixel a power of its sample, and that more work than to look
- * it up? */
+/* Of step @i of those that are looked up. */
+static double
+start_of_step (uint64_t i)
+{
+  double start = LEAST_POWERED;
+  uint64_t bits;
+
+  memcpy (&bits, &start, sizeof (bits));
+  bits += i << (52 - IMK_SHCENTROID_STEP_BITS);
+  memcpy (&start, &bits, sizeof (start));
+  return start;
+}
+
+/* What @power is found by. */
+static void
+find_steps (Cpu *cpu, double power)
+{
+  Powers *p = &cpu->raising;
+
+  if (p->series.power == power)
+    return;
+  p->series = imk_shcentroid_series (power);
+  if (power == 1.0 || power == 1.5 || power == 2.0)
+    return;
+  if (!p->steps)
+    p->steps = malloc (N_STEPS * sizeof (*p->steps));
+  for (uint32_t i = 0; p->steps && i < N_STEPS; i++)
+    p->steps[i] = imk_shcentroid_step (start_of_step (i), power);
+}
+
+/* Is the part of a pixel, but for its weight, a power of its sample that is the
+ * same in every cell, and that more work than to look it up? */
 static bool
 is_listed (const Cpu *cpu, const ImkShcentroidParams *p)
 {
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
   /* squares of x and y are integers, and 16 bits a table too large for that */
-  bool bytes = cpu->plan.type == IMK_TYPE_U8 &&
-               cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool bytes = cpu->plan.type == IMK_TYPE_U8 && all;
+  bool cut = p->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
+  /* the slopes of weighted parts depend on the weight, too */
+  bool weighted = p->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
 
   return cpu->plan.type != IMK_TYPE_F32 && !cpu->dark && !cpu->lut &&
          p->power != 1.0 && (p->power != 2.0 || bytes) && p->brightest == 0 &&
-         p->weighting == IMK_SHCENTROID_WEIGHTING_NONE &&
-         p->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE;
+         !(weighted && all) &&
+         !(cut && (imk_shcentroid_is_leveled (p) || cpu->own_thresholds));
 }
 
 /* Returns: whether there is a table. Without memory powers are computed when
  * they are needed. */
 static bool
-list_powers (Cpu *cpu, double power)
+list_powers (Cpu *cpu, const ImkShcentroidParams *p)
 {
   uint32_t n = cpu->plan.type == IMK_TYPE_U8 ? 256 : 65536;
+  ImkShcentroidLevel level = imk_shcentroid_level (
+      p, imk_shcentroid_nan (), 0.0f, 0.0f, -imk_shcentroid_infinity ());
 
   if (!cpu->powers)
     cpu->powers = malloc (2 * n * sizeof (*cpu->powers));
-  if (!cpu->powers || cpu->powers_of == power)
+  if (!cpu->powers ||
+      (cpu->powers_of == p->power && cpu->listed_level.least == level.least &&
+          cpu->listed_level.pedestal == level.pedestal))
     return cpu->powers != NULL;
   cpu->slopes_of_powers = cpu->powers + n;
   for (uint32_t i = 0; i < n; i++) {
-    cpu->powers[i] = imk_shcentroid_power (i, power);
-    cpu->slopes_of_powers[i] = i > 0 ? power * cpu->powers[i] / i : 0.0;
+    double above = i - level.pedestal;
+
+    cpu->powers[i] = imk_shcentroid_part (
+        i, i >= level.least, level.pedestal, 1.0, p->power);
+    cpu->slopes_of_powers[i] =
+        above > 0.0 ? p->power * cpu->powers[i] / above : 0.0;
   }
-  cpu->powers_of = power;
+  cpu->powers_of = p->power;
+  cpu->listed_level = level;
   return true;
 }
 
 static void
 take_params (Cpu *cpu, const ImkShcentroidParams *params)
 {
-  bool same = cpu->column_weights && cpu->params.sigma == params->sigma &&
-              cpu->params.power == params->power;
+  bool same = cpu->column_weights && cpu->params.sigma == params->sigma;
 
   cpu->params = *params;
-  cpu->listed = is_listed (cpu, params) && list_powers (cpu, params->power);
+  find_steps (cpu, params->power);
+  cpu->listed = is_listed (cpu, params) && list_powers (cpu, params);
   number_columns (cpu);
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
       params->window == IMK_SHCENTROID_WINDOW_CELL && !same)
@@ -369,8 +405,7 @@ cpu_create (const void *data, const void *params, uint32_t n_threads,
 
   if (!cpu || !allocate (cpu, plan, n_threads)) {
     cpu_destroy (cpu);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u cells.", plan->n_rects);
+    return IMK_NO_MEMORY (error, "for %u cells.", plan->n_rects);
   }
   memcpy (cpu->rects, plan->rects, plan->n_rects * sizeof (*cpu->rects));
   cpu->plan = *plan;

@@ -37,7 +37,10 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
 
   if (way.weighted)
     weight = way.moving ? spread_weights (row, weights) : all_reals (*row);
-  p = part_of (c, i, r, v, weight, way);
+  p = base_of (c, i, v, way);
+  if (way.raised)
+    raise_vectors (&p, 1, &r->raising);
+  p = part_of (c, i, v, p, weight, way);
   add_part (s, r->y[k], p, false, way);
   if (way.all) {
     add_spread (s, c, i, r->y[k], r, v, way.flat ? widen (c->flat[k] + i) : v,
@@ -110,8 +113,6 @@ static void
 weigh_columns (
     const ChainTile *t, uint32_t x, uint32_t n, bool cached, ChainColumns *c)
 {
-  double power = t->f->cpu->params.power;
-
   if (cached) {
     c->factor = cached_columns (t) + x;
     return;
@@ -125,8 +126,6 @@ weigh_columns (
     column += some;
   }
   weigh_distances (c->factors, n, t->f->cpu->params.sigma);
-  for (uint32_t i = 0; power != 1.0 && i < n; i++)
-    c->factors[i] = imk_shcentroid_factor (c->factors[i], power);
 }
 
 /* Which cells they are in. */

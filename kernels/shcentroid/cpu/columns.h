@@ -45,7 +45,7 @@ typedef struct ChainRows {
   double first;    /* its row in the window */
   bool begins;     /* its band */
   bool calibrated; /* values are not the samples */
-  double power;
+  Powers raising;
   const double *powers, *slopes; /* of samples, or NULL */
   ImkShcentroidNoise noise;
   double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
@@ -75,7 +75,7 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
 {
   return (ChainRows){
       .calibrated = cpu->dark || cpu->lut,
-      .power = params->power,
+      .raising = cpu->raising,
       .powers = cpu->powers,
       .slopes = cpu->slopes_of_powers,
       .noise = imk_shcentroid_noise (params),
@@ -150,19 +150,20 @@ typedef struct ColumnSums {
   Reals p, py, q, qy, qyy, raw;
 } ColumnSums;
 
-/* imk_shcentroid_part () of the pixels of columns [@i, @i + REALS). */
+/* What is raised to a power of the pixels of columns [@i, @i + REALS). */
 INLINE Reals
-part_of (const ChainColumns *c, uint32_t i, const ChainRows *r, Reals v,
-    Reals weight, const ChainWay way)
+base_of (const ChainColumns *c, uint32_t i, Reals v, const ChainWay way)
 {
-  Reals p = v;
+  return way.cut ? v - read_reals (c->pedestal + i) : v;
+}
 
-  if (way.cut)
-    p -= read_reals (c->pedestal + i);
+/* imk_shcentroid_part () of the same. @p: base_of (), to its power */
+INLINE Reals
+part_of (const ChainColumns *c, uint32_t i, Reals v, Reals p, Reals weight,
+    const ChainWay way)
+{
   if (way.weighted)
     p *= weight;
-  if (way.raised)
-    p = raise_reals (p, r->power);
   if (way.cut)
     p = (Reals) ((Masks) p & (v >= read_reals (c->least + i)));
   return p;
@@ -193,7 +194,7 @@ slope_of (const ChainColumns *c, uint32_t i, const ChainRows *r, Reals v,
     return weight;
   d = v - read_reals (c->pedestal + i);
   above = d > 0.0;
-  return (Reals) ((Masks) (r->power * p / d) & above);
+  return (Reals) ((Masks) (r->raising.series.power * p / d) & above);
 }
 
 /* imk_shcentroid_spread () and ..._add_spread () of the same. */

@@ -25,7 +25,7 @@ load_shifts (const float *from)
  * Whole vectors, beyond the last column too. */
 INLINE void
 part_row (const MatchScratch *s, ImkShcentroidLevel level, double weight_y,
-    uint32_t n, double power, const bool weighted, const bool powered,
+    uint32_t n, const Powers *powers, const bool weighted, const bool powered,
     float *row)
 {
   for (uint32_t x = 0; x < n; x += REALS) {
@@ -33,10 +33,10 @@ part_row (const MatchScratch *s, ImkShcentroidLevel level, double weight_y,
     Masks used = v >= level.least, bad = v != v;
     Floats part;
 
+    if (powered)
+      raise_vectors (&p, 1, powers);
     if (weighted)
       p *= read_reals (s->weights + x) * weight_y;
-    if (powered)
-      p = raise_reals (p, power);
     /* all ones are a NaN */
     p = (Reals) (((Masks) p & used) | bad);
     part = __builtin_convertvector(p, Floats);
@@ -49,18 +49,18 @@ load_match_row (const ChainTile *t, uint32_t y, double weight_y, bool weighted,
     const MatchScratch *s, float *row)
 {
   const ImkShcentroidWindow *w = t->windows;
-  double power = t->f->cpu->params.power;
+  const Powers *powers = &t->f->cpu->raising;
   ImkShcentroidLevel level = t->levels[0];
 
   load_row (t->f, w->x, w->y + y, w->width, s->value);
-  if (power != 1.0 && weighted)
-    part_row (s, level, weight_y, w->width, power, true, true, row);
-  else if (power != 1.0)
-    part_row (s, level, weight_y, w->width, power, false, true, row);
+  if (powers->series.power != 1.0 && weighted)
+    part_row (s, level, weight_y, w->width, powers, true, true, row);
+  else if (powers->series.power != 1.0)
+    part_row (s, level, weight_y, w->width, powers, false, true, row);
   else if (weighted)
-    part_row (s, level, weight_y, w->width, power, true, false, row);
+    part_row (s, level, weight_y, w->width, powers, true, false, row);
   else
-    part_row (s, level, weight_y, w->width, power, false, false, row);
+    part_row (s, level, weight_y, w->width, powers, false, false, row);
 }
 
 /* Adds a row to the sums of its columns; @all: to those that only all fields

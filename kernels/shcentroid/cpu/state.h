@@ -2,6 +2,7 @@
 /* The state of the CPU backend, which its loops read. */
 #pragma once
 
+#include "shcentroid/arithmetic/float-centroid.h"
 #include "shcentroid/cpu/loops.h"
 #include "shcentroid/cpu/scratch.h"
 
@@ -33,6 +34,21 @@ typedef struct Packing {
   uint32_t factors;
 } Packing;
 
+/* The powers of numbers from the first to the last are looked up, in N_STEPS
+ * steps of the 36 octaves from 2^-16 to 2^20. */
+#define LEAST_POWERED 0x1p-16
+#define MOST_POWERED 0x1.fffffffffffffp19
+enum {
+  N_STEPS = 36 << IMK_SHCENTROID_STEP_BITS,
+  STEP_SIZE_LOG2 = 4, /* bytes of an ImkShcentroidStep */
+};
+
+/* What powers are found by; see imk_shcentroid_power (). */
+typedef struct Powers {
+  ImkShcentroidSeries series;
+  ImkShcentroidStep *steps; /* NULL: there is no memory for them */
+} Powers;
+
 /* A pixel of the frame. */
 typedef struct Place {
   uint16_t x, y;
@@ -60,17 +76,18 @@ typedef struct Cpu {
   uint32_t *strips_before; /* the tile that begins with each column of cells */
   uint32_t n_strips;       /* of a row of cells */
   bool bad;                /* some pixel is */
-  /* of each sample the part that it has by power, where nothing else has a part
-   * in it and the table is there */
+  /* of each sample the part that it has by power and levels, where that is the
+   * same in every cell and the table is there */
   bool listed;
+  Powers raising;
   double *powers, powers_of;  /* the power of the table */
   double *slopes_of_powers;   /* the same of what a count more does to it */
   bool upwards;               /* the next frame, see measure_chain_bands () */
   ImkShcentroidTrack *tracks; /* of every cell */
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   bool lost;                  /* nothing is tracked */
-  /* of columns (imk_shcentroid_factor) and rows of every cell; NULL: as needed
-   */
+  /* of columns and rows of every cell, to the power; NULL: computed when they
+   * are needed */
   double *column_weights, *row_weights;
   uint32_t *columns_at, *rows_at; /* where those of a cell begin */
   double *us; /* of a grid: where a column of the frame stands in its cell */
@@ -86,6 +103,8 @@ typedef struct Cpu {
   bool own_fluxes; /* some cell has a least flux of its own, or a flag */
   float *filter_weights;
   uint64_t *filter_at;
+
+  ImkShcentroidLevel listed_level; /* of the parts that are listed */
 } Cpu;
 
 /* One call of process. */

@@ -22,6 +22,7 @@
 
 typedef double Reals __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef int64_t Masks __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+typedef uint64_t Counts __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef float Floats __attribute__ ((vector_size (IMK_VECTOR_SIZE / 2)));
 enum {
   REALS = IMK_VECTOR_SIZE / sizeof (double),
@@ -87,6 +88,23 @@ choose_reals (Masks mask, Reals yes, Reals no)
   return (Reals) (((Masks) yes & mask) | ((Masks) no & ~mask));
 }
 
+/* Is any lane of @mask set? */
+INLINE bool
+any (Masks mask)
+{
+#if IMK_VECTOR_SIZE == 64
+  return _mm512_movepi64_mask ((__m512i) mask) != 0;
+#elif IMK_VECTOR_SIZE == 32
+  return _mm256_movemask_pd ((__m256d) mask) != 0;
+#else
+  int64_t all = 0;
+
+  for (uint32_t i = 0; i < REALS; i++)
+    all |= mask[i];
+  return all != 0;
+#endif
+}
+
 INLINE Reals
 sqrt_reals (Reals x)
 {
@@ -101,34 +119,8 @@ sqrt_reals (Reals x)
 #endif
 }
 
-/* imk_shcentroid_log (), operation by operation: the same bits. */
-INLINE Reals
-log_reals (Reals x)
-{
-  static const double terms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
-      1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
-  Masks bits = (Masks) x;
-  Masks exponents =
-      ((bits >> 52) & 0x7ff) | (Masks) all_reals (IMK_SHCENTROID_WHOLE);
-  Reals exponent = (Reals) exponents - IMK_SHCENTROID_WHOLE - 1023.0, m, s,
-        square;
-  Reals sum = {0};
-  Masks large;
-
-  m = (Reals) ((bits & INT64_C (0x000fffffffffffff)) |
-               INT64_C (0x3ff0000000000000));
-  large = m > 1.4142135623730951;
-  m = choose_reals (large, m * 0.5, m);
-  exponent = choose_reals (large, exponent + 1.0, exponent);
-  s = (m - 1.0) / (m + 1.0);
-  square = s * s;
-  for (uint32_t i = 0; i < sizeof (terms) / sizeof (*terms); i++)
-    sum = sum * square + terms[i];
-  return 2.0 * s * sum + exponent * 0.69314718055994531;
-}
-
-/* imk_shcentroid_exp2 (), likewise, of @n vectors. Each waits for its last
- * term, many side by side do not. */
+/* imk_shcentroid_exp2 () of @n vectors, operation by operation: the same bits.
+ * Each waits for its last term, many side by side do not. */
 INLINE void
 exp2_vectors (Reals *x, const uint32_t n)
 {
@@ -155,29 +147,104 @@ exp2_vectors (Reals *x, const uint32_t n)
   }
 }
 
-/* Out of line: it has more constants than registers. */
-static __attribute__ ((unused, noinline)) void
-raise_by_logarithms (Reals *x, double power)
+/* @x, or what is nearer of @least and @most; @least where it is not a number.
+ */
+INLINE Reals
+hold_between (Reals x, Reals least, Reals most)
 {
-  Reals raised = power * IMK_SHCENTROID_LOG2_E * log_reals (*x);
-
-  exp2_vectors (&raised, 1);
-  *x = (Reals) ((Masks) raised & (*x > 1e-300));
+#if IMK_VECTOR_SIZE == 64
+  return (Reals) _mm512_min_pd (
+      _mm512_max_pd ((__m512d) x, (__m512d) least), (__m512d) most);
+#elif IMK_VECTOR_SIZE == 32
+  return (Reals) _mm256_min_pd (
+      _mm256_max_pd ((__m256d) x, (__m256d) least), (__m256d) most);
+#else
+  for (uint32_t i = 0; i < REALS; i++) {
+    x[i] = x[i] > least[i] ? x[i] : least[i];
+    x[i] = x[i] < most[i] ? x[i] : most[i];
+  }
+  return x;
+#endif
 }
 
-/* imk_shcentroid_power (), likewise. */
-INLINE Reals
-raise_reals (Reals x, double power)
+/* The steps that @x is in, which are in the table. */
+INLINE void
+look_up_steps (
+    const ImkShcentroidStep *steps, Reals x, Reals *inverse, Reals *power)
 {
-  Reals raised = x;
+  const int shift = 52 - IMK_SHCENTROID_STEP_BITS - STEP_SIZE_LOG2;
+  const Counts bits = (Counts) x - (Counts) all_reals (LEAST_POWERED);
+  const Counts at = bits >> shift & -(uint64_t) sizeof (*steps);
 
-  if (power == 2.0)
-    raised = (Reals) ((Masks) (x * x) & (x > 0.0));
-  else if (power == 1.5)
-    raised = (Reals) ((Masks) (x * sqrt_reals (x)) & (x > 0.0));
-  else
-    raise_by_logarithms (&raised, power);
-  return choose_reals (x < 1e300, raised, x);
+#if IMK_VECTOR_SIZE == 64
+  *inverse = (Reals) _mm512_i64gather_pd ((__m512i) at, &steps->inverse, 1);
+  *power = (Reals) _mm512_i64gather_pd ((__m512i) at, &steps->power, 1);
+#elif IMK_VECTOR_SIZE == 32
+  const char *from = (const char *) steps;
+  __m256d even =
+      _mm256_loadu2_m128d ((const double *) (const void *) (from + at[2]),
+          (const double *) (const void *) (from + at[0]));
+  __m256d odd =
+      _mm256_loadu2_m128d ((const double *) (const void *) (from + at[3]),
+          (const double *) (const void *) (from + at[1]));
+
+  *inverse = (Reals) _mm256_unpacklo_pd (even, odd);
+  *power = (Reals) _mm256_unpackhi_pd (even, odd);
+#else
+  for (uint32_t i = 0; i < REALS; i++) {
+    (*inverse)[i] = steps[at[i] / sizeof (*steps)].inverse;
+    (*power)[i] = steps[at[i] / sizeof (*steps)].power;
+  }
+#endif
+}
+
+/* Numbers that the table has no steps of. */
+static __attribute__ ((unused, noinline)) void
+raise_rare (Reals *x, double power)
+{
+  for (uint32_t i = 0; i < REALS; i++)
+    (*x)[i] = imk_shcentroid_power ((*x)[i], power);
+}
+
+/* imk_shcentroid_power () of a vector, likewise. */
+INLINE Reals
+raise_by_steps (Reals x, const ImkShcentroidSeries s, const Powers *table)
+{
+  Reals held =
+      hold_between (x, all_reals (LEAST_POWERED), all_reals (MOST_POWERED));
+  Masks lit = ~(x <= 0.0); /* or not a number */
+  Reals inverse, power, d, sum;
+
+  if (!table->steps || any (lit & ~(held == x))) {
+    raise_rare (&x, s.power);
+    return x;
+  }
+  look_up_steps (table->steps, held, &inverse, &power);
+  d = held * inverse - 1.0;
+  sum = s.fourth * d + s.third;
+  sum = sum * d + s.second;
+  sum = sum * d + s.power;
+  sum = sum * d + 1.0;
+  return (Reals) ((Masks) (sum * power) & lit);
+}
+
+/* The same of @n vectors. Out of line: that many copies would be too much code.
+ */
+static __attribute__ ((unused, noinline)) void
+raise_vectors (Reals *x, uint32_t n, const Powers *table)
+{
+  const ImkShcentroidSeries s = table->series;
+
+  for (uint32_t i = 0; s.power == 2.0 && i < n; i++)
+    x[i] = choose_reals (
+        x[i] < 1e300, (Reals) ((Masks) (x[i] * x[i]) & (x[i] > 0.0)), x[i]);
+  for (uint32_t i = 0; s.power == 1.5 && i < n; i++)
+    x[i] = choose_reals (x[i] < 1e300,
+        (Reals) ((Masks) (x[i] * sqrt_reals (x[i])) & (x[i] > 0.0)), x[i]);
+  if (s.power == 1.5 || s.power == 2.0)
+    return;
+  for (uint32_t i = 0; i < n; i++)
+    x[i] = raise_by_steps (x[i], s, table);
 }
 
 /* A bad pixel is not a number, and not larger. */

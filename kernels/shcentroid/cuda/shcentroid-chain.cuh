@@ -251,10 +251,11 @@ add_pixel (const ChainArguments &a, const ChainPixel &pixel,
   bool quad = RARE && params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   double v = pixel.value;
   bool used = v >= level.least;
-  double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
+  double p = imk_shcentroid_part (v, used, level.pedestal, 1.0, 1.0);
 
   if (RARE && params.power != 1.0)
     p = used ? raise (p, params.power) : 0.0;
+  p *= weight;
   imk_shcentroid_add_part (g, p, quad, y);
   if (ALL) {
     double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
@@ -328,8 +329,6 @@ sum_column (const ChainArguments &a, const Team &team,
   }
   if (quad)
     coordinate = imk_shcentroid_coordinate (&params, u, w.width);
-  if (RARE && weighted)
-    weight_x = imk_shcentroid_factor (weight_x, params.power);
   imk_shcentroid_end_column (&c, weighted, weight_x, coordinate);
   if (ALL)
     imk_shcentroid_end_column_spread (&c, weighted, weight_x, coordinate);

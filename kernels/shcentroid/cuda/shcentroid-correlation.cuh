@@ -151,11 +151,11 @@ part_of (const ImkShcentroidParams &params, double v,
     const ImkShcentroidLevel &level, double weight)
 {
   bool used = v >= level.least;
-  double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
+  double p = imk_shcentroid_part (v, used, level.pedestal, 1.0, 1.0);
 
   if (params.power != 1.0)
     p = used ? raise (p, params.power) : 0.0;
-  return (float) p;
+  return (float) (p * weight);
 }
 
 /* Values become what they count as. Returns, to all: the sums */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "shcentroid/shcentroid-cells.h"
 #include "shcentroid/shcentroid-check.h"
 
@@ -103,8 +104,7 @@ find_lattice (const ImkImage *frame, uint32_t factor, ImkShcentroidGrid *grid,
   ImkStatus status;
 
   if (!pixels)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to look for the grid of %ux%u pixels.",
+    return IMK_NO_MEMORY (error, "to look for the grid of %ux%u pixels.",
         frame->width, frame->height);
   status = imk_shcentroid_find_grid (
       &small, IMK_SHCENTROID_LATTICE_ANY, LEAST_STRENGTH, grid, error);
@@ -194,8 +194,7 @@ compare (const ImkShcentroidConfig *c, ImkShcentroidFit *fit, ImkError *error)
     fit->is_off = fit->n_spots >= LEAST_SPOTS &&
                   (is_too_fine || 4 * fit->n_misplaced >= fit->n_spots);
   } else {
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to compare %u cells with the spots.",
+    status = IMK_NO_MEMORY (error, "to compare %u cells with the spots.",
         imk_shcentroid_n_cells (c));
   }
   free (owners);
@@ -216,17 +215,15 @@ imk_shcentroid_check_fit (const ImkShcentroidConfig *given,
 {
   ImkShcentroidConfig own;
   const ImkShcentroidConfig *c =
-      imk_shcentroid_read_config (given, &own, error);
+      IMK_CONFIG_READ (shcentroid, given, &own, error);
   ImkShcentroidFit found = {0};
   double factor;
   ImkStatus status;
 
   if (!c)
     return IMK_ERROR_CONFIG;
-  status = imk_image_check (
-      frame, "input", c->type, 1, c->width, c->height, false, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      frame, "input", c->type, 1, c->width, c->height, false, error));
   measure_cells (c, &found);
   factor = floor (fmin (found.cell_width, found.cell_height) / SIDE);
   status = find_lattice (

@@ -438,8 +438,7 @@ finish (Finder *f, ImkShcentroidLattice lattice, double least,
     found.n_unplaced = count_unplaced (f, &l);
     status = check_spots (filled, &found, error);
   } else {
-    status = imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for %u spots.", n);
+    status = IMK_NO_MEMORY (error, "for %u spots.", n);
   }
   if (status == IMK_OK)
     *grid = found;

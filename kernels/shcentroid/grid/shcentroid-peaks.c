@@ -106,9 +106,8 @@ imk_peaks_init (ImkPeaks *self, const ImkImage *frame, ImkError *error)
       .scratch = malloc (size),
   };
   if (!self->pixels || !self->narrow || !self->wide || !self->scratch)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to look for spots in %ux%u pixels.", frame->width,
-        frame->height);
+    return IMK_NO_MEMORY (error, "to look for spots in %ux%u pixels.",
+        frame->width, frame->height);
   load (self, frame);
   remove_hot_pixels (self, self->pixels, self->scratch);
   memcpy (self->pixels, self->scratch, size);
@@ -248,8 +247,7 @@ add_peak (ImkPeaks *p, ImkPeak peak, ImkError *error)
     ImkPeak *peaks = realloc (p->peaks, room * sizeof (*peaks));
 
     if (!peaks)
-      return imk_error_set (
-          error, IMK_ERROR_MEMORY, "There is no memory for %u spots.", room);
+      return IMK_NO_MEMORY (error, "for %u spots.", room);
     p->peaks = peaks;
     p->room = room;
   }
@@ -314,8 +312,7 @@ imk_peaks_next (ImkPeaks *self, ImkError *error)
     band[i] = self->narrow[i] - self->wide[i];
   samples = malloc (MAX_SAMPLES * sizeof (float));
   if (!samples)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory to look for spots.");
+    return IMK_NO_MEMORY (error, "to look for spots.");
   status = find_maxima (self, band, least_strength (band, n, samples), error);
   free (samples);
   return status;

@@ -69,8 +69,7 @@ judge (Finder *f, const ImkPeak *peaks, uint32_t n, Lattice l,
     return IMK_OK;
   copy = realloc (f->best_peaks, f->peaks.n * sizeof (*copy));
   if (!copy)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the grid.");
+    return IMK_NO_MEMORY (error, "for the grid.");
   memcpy (copy, f->peaks.peaks, f->peaks.n * sizeof (*copy));
   f->best_peaks = copy;
   f->n_best_peaks = f->peaks.n;
@@ -318,8 +317,7 @@ make_room (Finder *f, ImkError *error)
   if (f->votes && f->sites && f->taken && f->bins.next && f->voters &&
       f->lengths && f->turns && f->bins.heads)
     return IMK_OK;
-  return imk_error_set (
-      error, IMK_ERROR_MEMORY, "There is no memory for %u spots.", room);
+  return IMK_NO_MEMORY (error, "for %u spots.", room);
 }
 
 /* How many of the peaks are spots is not known: from few to all. */
@@ -333,8 +331,7 @@ imk_lattice_search_scale (
     uint32_t n_voters = choose_voters (f, n);
 
     if (!n_voters)
-      return imk_error_set (
-          error, IMK_ERROR_MEMORY, "There is no memory for %u spots.", n);
+      return IMK_NO_MEMORY (error, "for %u spots.", n);
     if (lattice != IMK_SHCENTROID_LATTICE_HEXAGONAL)
       status = propose (f, n_voters, 4, error);
     if (lattice != IMK_SHCENTROID_LATTICE_HEXAGONAL && status == IMK_OK)
