@@ -356,8 +356,8 @@ run_powers (const char *base_name, const ImkShcentroidConfig *powered,
   __VA_ARGS__; \
   snprintf (name, sizeof (name), "%s-power-%s", base_name, what); \
   run_beside (name, &c, base, true)
-  POWER ("weight", c.sigma = 3,
-      c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
+  POWER (
+      "weight", c.sigma = 3, c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
   POWER ("absolute", c.threshold = 128,
       c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
   POWER ("relative", c.threshold = 0.3,
