@@ -308,7 +308,7 @@ follow_growth (Loop *l, const Corrections *c)
   if (!is_by_commands)
     l->by_commands = 0;
   else if (l->by_commands == 0)
-    l->by_commands = c->square;
+    l->by_commands = fmax (c->square, l->at_closing);
   if (l->by_commands > 0)
     l->growth = fmax (l->growth, c->square / l->by_commands);
   memmove (l->sums_before + 1, l->sums_before,

@@ -68,16 +68,16 @@ IMK_API void imk_shdivergence_begin (
  *    other, end with slopes twice as large as at their begin.
  * 4. In each of 3 windows, one after the other, the rms of u is above 0.7 of
  *    its largest value and 1.2 times that at closing, and one of these holds:
- *    a. u has grown 2.5 times while it was 0.6 to 1.5 times the sum of what it
- *       had sent until 2 frames before: the commands make the slopes. In a
- *       loop that holds, a drift that begins makes u grow 1.6 times so
- *    b. 40 % of the mean square of u last: they are means over the window; and
- *       what lasts changes by less than half of the square that u at closing
- *       changes by from frame to frame: spots stand at the edges of their cells
- *    c. as much lasts, and it is above 0.7 times the coefficients: a leak holds
- *       a loop of the wrong sign. A drift leaves less
- *    d. the rms is above 2.5 times that at closing, and the coefficients jump
- *       by 22 % of themselves or more from frame to frame
+ *    a. u has grown 2.5 times, and beyond that at closing, while it was 0.6
+ * to 1.5 times the sum of what it had sent until 2 frames before: the commands
+ * make the slopes. In a loop that holds, a drift that begins makes u grow 1.6
+ * times so b. 40 % of the mean square of u last: they are means over the
+ * window; and what lasts changes by less than half of the square that u at
+ * closing changes by from frame to frame: spots stand at the edges of their
+ * cells c. as much lasts, and it is above 0.7 times the coefficients: a leak
+ * holds a loop of the wrong sign. A drift leaves less d. the rms is above 2.5
+ * times that at closing, and the coefficients jump by 22 % of themselves or
+ * more from frame to frame
  *
  * A window has 50 frames or more: until the commands can have taken u away,
  * which is 1 / gain frames. Dark frames count in 2 and 3 only.
