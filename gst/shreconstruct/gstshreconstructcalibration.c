@@ -531,9 +531,10 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     return FALSE;
   case IMK_SHCALIBRATION_NO_RESPONSE:
     fail_run (self,
-        "The slopes do not follow the pokes. Check that the commands "
-        "reach the mirror and its light the sensor, or set a larger "
-        "calibration-poke.");
+        "The slopes do not follow the pokes within " G_STRINGIFY (
+            IMK_SHCALIBRATION_MAX_LATENCY) " frames. Check that the "
+                                           "commands reach the mirror and its light the sensor, set a larger "
+                                           "calibration-poke, or lower the frame rate if they take longer.");
     return FALSE;
   case IMK_SHCALIBRATION_GAPS:
     fail_run (self,

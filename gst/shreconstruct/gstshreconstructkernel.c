@@ -126,13 +126,20 @@ take_plan (GstShReconstructKernel *self, GstShReconstructPlan *plan)
 {
   const GstShReconstructSettings *s = settings_now (self);
 
-  imk_shdivergence_set_offsets (self->divergence, plan->offsets);
+  imk_shdivergence_set_controller (self->divergence, &plan->config);
   gst_sh_reconstruct_commands_take (self->src, plan);
   gst_sh_reconstruct_mirrors_take (self->mirrors, plan);
   gst_sh_reconstruct_warn (
       &self->warnings, GST_ELEMENT (self->element), s, plan);
   gst_sh_reconstruct_prepared_begin (
       self->prepared, self->backend, s, plan->has_matrices);
+}
+
+void
+gst_sh_reconstruct_kernel_begin_watch (GstShReconstructKernel *self)
+{
+  imk_shreconstruct_get_coefficients (self->now, self->coefficients);
+  imk_shdivergence_begin (self->divergence, self->coefficients);
 }
 
 /* @kernel, @divergence: (transfer full) */
@@ -163,6 +170,7 @@ take (GstShReconstructKernel *self, ImkShreconstruct *kernel,
   gst_sh_reconstruct_kernel_warn_of_doubt (self);
   if (self->before)
     imk_shreconstruct_take_state (kernel, self->before);
+  gst_sh_reconstruct_kernel_begin_watch (self);
 }
 
 /* Without matrices: what is wrong is said before a kernel is made or taken. */

@@ -64,6 +64,10 @@ ImkStatus gst_sh_reconstruct_kernel_apply (GstShReconstructKernel *self,
     const GstShReconstructSensor *sensor,
     const GstShReconstructSettings *before, guint groups, ImkError *error);
 
+/* The loop closes with the next frame: whether it drives away is judged anew.
+ */
+void gst_sh_reconstruct_kernel_begin_watch (GstShReconstructKernel *self);
+
 /* Returns: whether the matrix of the wanted settings takes long on the CPU */
 gboolean gst_sh_reconstruct_kernel_prefers_cuda (
     const GstShReconstructKernel *self);

@@ -200,7 +200,7 @@ gst_sh_reconstruct_loop_process (GstShReconstructLoop *self,
   f->is_closed =
       can_begin && is_closed (self, s) && !s->freeze && !f->is_calibrating;
   if (!f->is_closed || self->is_resting)
-    imk_shdivergence_begin (kernel->divergence);
+    gst_sh_reconstruct_kernel_begin_watch (kernel);
   self->is_resting &= !f->is_closed;
   if (f->is_closed)
     status = process_closed (self, f, error);

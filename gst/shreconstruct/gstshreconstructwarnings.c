@@ -84,14 +84,11 @@ warn_of_pole (GstShReconstructWarnings *self, GstElement *element,
 
 /* Where R and D make no loop, or hardly one. */
 static void
-warn_of_misfit (GstShReconstructWarnings *self, GstElement *element,
-    const GstShReconstructPlan *plan)
+warn_of_misfit (GstShReconstructWarnings *self, GstElement *element)
 {
   const gboolean had_misfit = self->has_misfit;
   const ImkShreconstructFit *fit = &self->fit;
-  const gboolean is_weak =
-      fit->largest < MIN_RESPONSE &&
-      plan->config.invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  const gboolean is_weak = fit->largest < MIN_RESPONSE;
 
   self->has_misfit = fit->runs_away || is_weak;
   if (!self->has_misfit || had_misfit)
@@ -170,7 +167,7 @@ gst_sh_reconstruct_warn (GstShReconstructWarnings *self, GstElement *element,
   if (plan->has_matrices) {
     warn_of_zeros (self, element, settings);
     self->fit = plan->fit;
-    warn_of_misfit (self, element, plan);
+    warn_of_misfit (self, element);
   }
   warn_of_gain (self, element, settings, plan->is_idle);
 }

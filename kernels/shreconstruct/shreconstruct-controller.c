@@ -97,6 +97,15 @@ imk_shreconstruct_make_inverse (
   return status;
 }
 
+static bool
+has_other_dead (const ImkShreconstruct *self, const ImkShreconstructConfig *c)
+{
+  for (uint32_t k = 0; k < c->n_commands; k++)
+    if ((c->dead && c->dead[k]) != (self->dead[k] != 0))
+      return true;
+  return false;
+}
+
 ImkStatus
 imk_shreconstruct_update (ImkShreconstruct *self,
     const ImkShreconstructConfig *given, ImkError *error)
@@ -118,7 +127,9 @@ imk_shreconstruct_update (ImkShreconstruct *self,
         now->n_cells, now->n_modes, now->n_commands, c->n_cells, c->n_modes,
         c->n_commands);
   status = imk_shreconstruct_check_controller (c, error);
-  if (status == IMK_OK && imk_shreconstruct_has_limits (c) && self->modes) {
+  if (status == IMK_OK && self->modes &&
+      (self->inverse ? has_other_dead (self, c)
+                     : imk_shreconstruct_has_limits (c))) {
     ImkShreconstructConfig with_modes = *c;
 
     with_modes.modes = self->modes;
@@ -139,8 +150,7 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   imk_shreconstruct_begin_way_to_c0 (self, self->c0_of_sent);
   status = self->backend->update (self->backend_state, now, inverse, error);
   if (status == IMK_OK && inverse) {
-    free (self->modes);
-    self->modes = NULL;
+    free (self->inverse);
     self->inverse = inverse;
   } else {
     free (inverse);

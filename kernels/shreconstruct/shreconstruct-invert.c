@@ -9,19 +9,24 @@
  * others are taken off: float32 has 1.2e-7. */
 #define MIN_INDEPENDENT_PART 1e-10
 
+/* The same without dead actuators, and of the square of a mode what the others
+ * make of it: the fit of a mode that they hardly make would be of no use. */
+#define MIN_LIVE_PART 0.01
+
 /* Commands that are solved for together: their part of the inverse stays in the
  * caches. */
 enum { COMMANDS_AT_ONCE = 32 };
 
-/* @row: [i + 1]: of M^T M */
+/* @row: [i + 1]: of M^T M, without the commands of @dead */
 static void
-multiply_row (const ImkShreconstructConfig *c, uint32_t i, double *row)
+multiply_row (const ImkShreconstructConfig *c, const uint8_t *dead, uint32_t i,
+    double *row)
 {
   for (uint32_t j = 0; j <= i; j++)
     row[j] = 0;
   for (uint32_t k = 0; k < c->n_commands; k++) {
     const float *mode = c->modes + (size_t) k * c->n_modes;
-    const double factor = mode[i];
+    const double factor = dead && dead[k] ? 0 : mode[i];
 
     for (uint32_t j = 0; j <= i; j++)
       row[j] += factor * mode[j];
@@ -31,7 +36,7 @@ multiply_row (const ImkShreconstructConfig *c, uint32_t i, double *row)
 /* @a: the lower triangle of M^T M becomes L
  * Returns: whether columns are independent */
 static bool
-factor (double *a, uint32_t n)
+factor (double *a, uint32_t n, double min_part)
 {
   for (uint32_t i = 0; i < n; i++) {
     double *row = a + (size_t) i * n, whole = row[i];
@@ -44,7 +49,7 @@ factor (double *a, uint32_t n)
         sum -= row[k] * other[k];
       if (j < i)
         row[j] = sum / other[j];
-      else if (!(sum > MIN_INDEPENDENT_PART * whole))
+      else if (!(sum > min_part * whole))
         return false;
       else
         row[j] = sqrt (sum);
@@ -90,19 +95,54 @@ solve (const double *l, uint32_t n, double *inverse, uint32_t stride,
   }
 }
 
+static bool
+factor_modes (const ImkShreconstructConfig *c, const uint8_t *dead,
+    double min_part, double *l)
+{
+  const uint32_t n = c->n_modes;
+
+  for (uint32_t i = 0; i < n; i++)
+    multiply_row (c, dead, i, l + (size_t) i * n);
+  return factor (l, n, min_part);
+}
+
+/* Returns: whether a mode moves other actuators than dead ones */
+static bool
+is_live (const ImkShreconstructConfig *c, uint32_t m)
+{
+  double live = 0, all = 0;
+
+  for (uint32_t k = 0; k < c->n_commands; k++) {
+    const double value = c->modes[(size_t) k * c->n_modes + m];
+
+    all += value * value;
+    live += c->dead[k] ? 0 : value * value;
+  }
+  return live > MIN_LIVE_PART * all;
+}
+
+static bool
+can_do_without_dead (const ImkShreconstructConfig *c, double *l)
+{
+  for (uint32_t m = 0; m < c->n_modes; m++)
+    if (!is_live (c, m))
+      return false;
+  return factor_modes (c, c->dead, MIN_LIVE_PART, l);
+}
+
 bool
 imk_shreconstruct_invert (const ImkShreconstructConfig *c, double *inverse)
 {
   uint32_t n = c->n_modes;
   double *l = malloc ((size_t) n * n * sizeof (*l));
-  bool ok = l != NULL;
+  const bool is_without_dead = l && c->dead && can_do_without_dead (c, l);
+  const uint8_t *dead = is_without_dead ? c->dead : NULL;
+  bool ok = l && (dead || factor_modes (c, NULL, MIN_INDEPENDENT_PART, l));
 
-  for (uint32_t i = 0; ok && i < n; i++)
-    multiply_row (c, i, l + (size_t) i * n);
-  ok = ok && factor (l, n);
   for (uint32_t m = 0; ok && m < n; m++)
     for (uint32_t k = 0; k < c->n_commands; k++)
-      inverse[(size_t) m * c->n_commands + k] = c->modes[(size_t) k * n + m];
+      inverse[(size_t) m * c->n_commands + k] =
+          dead && dead[k] ? 0 : (double) c->modes[(size_t) k * n + m];
   for (uint32_t k = 0; ok && k < c->n_commands; k += COMMANDS_AT_ONCE)
     solve (l, n, inverse + k, c->n_commands,
         c->n_commands - k < COMMANDS_AT_ONCE ? c->n_commands - k

@@ -111,7 +111,7 @@ make_backend (ImkShreconstruct *s, const ImkShreconstructConfig *c,
 
   if (c->modes && has_limits)
     status = imk_shreconstruct_make_inverse (c, &s->inverse, error);
-  if (status == IMK_OK && c->modes && !has_limits) {
+  if (status == IMK_OK && c->modes) {
     s->modes = copy_floats (c->modes, (size_t) c->n_commands * c->n_modes);
     status = s->modes ? IMK_OK : imk_shreconstruct_no_memory (error);
   }

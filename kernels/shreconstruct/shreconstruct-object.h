@@ -14,7 +14,7 @@ struct ImkShreconstruct {
   void *backend_state;     /* NULL: a device that was left */
   const ImkShreconstructLoops *loops;
   ImkShreconstructConfig config; /* as a backend takes it */
-  float *modes;   /* M, where its pseudo-inverse may be needed later; or NULL */
+  float *modes;                  /* (nullable): M, for its pseudo-inverse */
   float *inverse; /* (nullable): pinv (M), where commands have limits */
   ImkShreconstructHeld *held; /* (nullable): where invalid cells are held */
 

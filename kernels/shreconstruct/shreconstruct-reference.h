@@ -20,7 +20,8 @@ void imk_shreconstruct_reference (const ImkShreconstructConfig *config,
     ImkShreconstructPast *past, const float *slopes, const uint8_t *flags,
     double *commands);
 
-/* Returns: pinv (M) = (M^T M)^-1 M^T in @inverse; false if its columns are not
+/* Where the others make all modes, rows of M of dead actuators count as 0.
+ * Returns: pinv (M) = (M^T M)^-1 M^T in @inverse; false if its columns are not
  * independent, or without memory */
 bool imk_shreconstruct_invert (
     const ImkShreconstructConfig *config, double *inverse);

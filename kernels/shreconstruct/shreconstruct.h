@@ -158,7 +158,7 @@ IMK_API ImkStatus imk_shreconstruct_new (ImkBackend backend,
  *   @invalid and @storage
  *
  * Takes as long as reading the vectors of @config, but for the first limit of
- * an object with modes: see imk_shreconstruct_new().
+ * an object with modes, and other dead actuators: see imk_shreconstruct_new().
  * Returns: as imk_shreconstruct_new(). After IMK_ERROR_CONFIG nothing has
  *   changed. After another error @self can only be freed, or be the source of
  *   imk_shreconstruct_take_state() */
@@ -228,7 +228,9 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  *
  * Then c is limited, first to slew from c[t-1], then to [minimum, maximum], and
  * q[t] follows it: q += pinv (M) (c limited - c), which keeps the controller
- * from winding up. Another c0 is reached in steps of at most slew, which q does
+ * from winding up. Where the other actuators make all modes, rows of M of dead
+ * ones are 0 in that fit: what a dead one does not do is no reason to do less
+ * of a mode. Another c0 is reached in steps of at most slew, which q does
  * not follow. With IMK_SHRECONSTRUCT_INVALID_EXCLUDE, where S are the
  * cells that are out,
  *

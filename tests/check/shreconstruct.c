@@ -322,6 +322,20 @@ CHECK_LOOP_TEST (
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
 }
 
+CHECK_TEST (test_a_loop_that_hardly_corrects_is_a_warning_with_exclude)
+{
+  const gfloat x = 0.001f, values[] = {x, 0, x, 0, 0, x, 0, x};
+  g_autofree gchar *path = check_path_of ("response.npy");
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  write_array ("response.npy", 2 * N_CELLS, N_COMMANDS, values);
+  g_object_set (h->element, "interaction-location", path, NULL);
+  gst_util_set_object_arg (G_OBJECT (h->element), "invalid-policy", "exclude");
+  step (h, 0);
+  check_warning (bus, LIBRARY, SETTINGS, "R D reaches 0.001");
+}
+
 /* D of commands or of modes, and R of modes: a tip of both commands. */
 CHECK_LOOP_TEST (test_the_response_of_modes_has_their_sign, 2)
 {

@@ -25,6 +25,7 @@ typedef struct Bench {
   double range;     /* of slopes, which are bent like tanh, 0 for any */
   double even;      /* factor of the square of a slope that is added to it */
   double fading;    /* of the response, in a frame */
+  double stop;      /* of command 2 on one side, 0 for none */
   double glare;     /* slopes from which on a spot is saturated, 0 for none */
   uint32_t n_frames;
   uint64_t seed;
@@ -92,6 +93,8 @@ send (Bench *b, const float *pokes)
     const float step = pokes[k] - b->past[1][k];
 
     b->past[0][k] = b->past[1][k] + fminf (fmaxf (step, -limit), limit);
+    if (k == 2 && b->stop > 0)
+      b->past[0][k] = fminf (b->past[0][k], (float) b->stop);
   }
 }
 
@@ -797,6 +800,29 @@ TEST (
             (unsigned) seed, r.state, text, r.judgement.push_pull,
             r.judgement.superposition, r.judgement.drift);
       }
+}
+
+/* Its element is 0.65 of the true one. */
+TEST (test_a_command_that_stops_on_one_side_is_named,
+    "a command that stops on one side is named")
+{
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_PUSH_PULL);
+    char text[300];
+    Bench b;
+    Result r;
+
+    bench_init (&b, 0.002, whole, 2);
+    b.seed = seed;
+    b.aberration = 0;
+    b.stop = 0.03;
+    r = calibrate (&b, &c, NULL);
+    imk_shjudge_describe (&r.judgement, text, sizeof (text));
+    test_check (r.judgement.verdict != IMK_SHJUDGE_GOOD &&
+                    r.judgement.worst == 2 && r.judgement.worst_push_pull > 0.3,
+        "seed %u: command %u, %g: %s", (unsigned) seed, r.judgement.worst,
+        r.judgement.worst_push_pull, text);
+  }
 }
 
 /* Returns: the rms of the errors, by the standard errors */

@@ -1328,11 +1328,39 @@ TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")
   process (self, slopes, good, commands, NULL);
   check_near (commands[0], 5, "the actuator that moves");
   check_near (commands[1], 4, "the dead one");
-  /* half of the mode was made */
-  check_near (*imk_shreconstruct_coefficients (self), 1, "the mode");
+  /* the other makes all that it can of the mode */
+  check_near (*imk_shreconstruct_coefficients (self), 2, "the mode");
   test_check (imk_shreconstruct_get_coefficients (self, &coefficient),
       "the numbers are not finite");
-  check_near (coefficient, 1, "the mode in float32");
+  check_near (coefficient, 2, "the mode in float32");
+  c.dead = NULL; /* and from now on both, as far as they can */
+  c.maximum = 7;
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
+  memset (slopes, 0, sizeof (slopes));
+  process (self, slopes, good, commands, NULL);
+  check_near (commands[1], 6, "the one that is alive again");
+  slopes[0] = slopes[1] = -1;
+  process (self, slopes, good, commands, NULL);
+  check_near (*imk_shreconstruct_coefficients (self), 3.5, "the limited mode");
+}
+
+TEST_BACKENDS (test_a_mode_of_dead_actuators_stays,
+    "a mode of dead actuators alone does not wind up")
+{
+  const float modes[] = {1, 0, 0, 1};
+  const uint8_t dead[] = {0, 1};
+  ImkShreconstructConfig c = mean_config ();
+  test_autoptr (ImkShreconstruct) self = NULL;
+  float slopes[4] = {-1, -1, -1, -1}, commands[2];
+
+  on = backend;
+  c.modes = modes;
+  c.dead = dead;
+  c.gain = 1;
+  self = make (&c);
+  for (int t = 0; t < 5; t++)
+    process (self, slopes, good, commands, NULL);
+  check_near (imk_shreconstruct_coefficients (self)[1], 0, "the mode");
 }
 
 TEST_BACKENDS (test_an_actuator_that_dies_keeps_the_slew_limit,

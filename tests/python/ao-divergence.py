@@ -68,13 +68,18 @@ class DivergenceTest(ao_loop.Loop):
                 tel.real_air, tel.air = tel.air, lambda: 0 * tel.real_air()
             if t == 100:
                 tel.air = tel.real_air
+
+        def drift(t, tel, _element):
+            if t == 0:
+                tel.real_air, tel.columns = tel.air, np.nonzero(tel.corners)[1]
+            tel.air = lambda: tel.real_air() + 0.3 * max(0, t - 20) * tel.columns
         n = 0
         for seed in range(1, N_SEEDS + 1):
             for name, before, more, options in (
                     ("plain", None, "", {}), ("strong", None, "", {"r0": 0.08}), ("weak", None, "gain=0.1", {"r0": 0.08, "wind": 20}),
                     ("limited", None, "minimum=-25 maximum=25", {}), ("faint", None, "gain=0.3", {"photons": 300}), ("blackout", blackout, "", {}),
                     ("blackout, held", blackout, "min-valid=0.3", {}), ("reset", reset, "", {}), ("gains", gains, "", {}), ("opens", opens, "", {}),
-                    ("onset", onset, "", {})):
+                    ("onset", onset, "", {}), ("drift", drift, "gain=0.1", {"r0": 2})):
                 with self.subTest(name, seed=seed):
                     n += 1
                     self.assertEqual(self.warnings_of(control, more, 320, before or (lambda t, tel, element: None), seed=seed, **options), [])

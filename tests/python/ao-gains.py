@@ -112,6 +112,17 @@ class Chosen(FolderCase):
         self.assertNotIn("warning", self.run_gains("--gain", "0.2", "--leak", "0.1", "--delay", "1.6"))
         self.check_chosen([0.9], [0.2], 1.6)
 
+    def test_a_short_recording(self):
+        self.record([1], [0.25], 2)
+        for name in ("slopes.npy", "commands.npy"):
+            self.save("all-" + name, np.load(self.path(name)))
+        for n_frames, status in ((201, 3), (202, 0), (257, 0), (300, 0)):
+            for name in ("slopes.npy", "commands.npy"):
+                self.save(name, np.load(self.path("all-" + name))[:n_frames])
+            printed = self.run_gains("--gain", "0.25", "--delay", "2", status=status)
+            self.assertNotIn("Traceback", printed)
+            self.assertIn("gain before" if status == 0 else "gains need at least 202", printed)
+
     def test_a_controller_of_a_file(self):
         a, b = [1.0, 0.0], [0.4, -0.3]  # proportional and integral
         self.record(a, b, 2)

@@ -69,7 +69,7 @@ struct ImkShcalibration {
                   * from that of its neighbours */
   double *even_squares; /* [n_slopes]: of all these */
   double drift, drift_error;
-  double odd; /* power of pairs */
+  double odd, *odds; /* power of pairs, and of each: [n_rows] */
 
   uint32_t *n_gaps; /* [n_cells]: invalid frames of a group */
   uint32_t *gaps;   /* [n_cells][MAX_GAPS]: which */
@@ -141,7 +141,7 @@ double imk_shcalibration_error_of (
  * removed by comparing it with its two neighbours. */
 void imk_shcalibration_add_even (ImkShcalibration *s, uint32_t row);
 
-/* Sets @even, @even_noise, @odd and @n_even. */
+/* Sets @even, @even_noise, @odd, @n_even, and what is worst. */
 void imk_shcalibration_get_even (
     const ImkShcalibration *s, ImkShjudgeData *data);
 

@@ -82,6 +82,7 @@ make_arrays (ImkShcalibration *s)
   s->means = calloc (3 * n, sizeof (double));
   s->even = calloc (imk_shcalibration_n_rows (s) * n, sizeof (float));
   s->even_squares = calloc (n, sizeof (double));
+  s->odds = calloc (imk_shcalibration_n_rows (s), sizeof (double));
   s->pattern = malloc (s->n_live);
   s->responses = calloc ((MAX_LAG + 1) * n, sizeof (double));
   s->mean = calloc (n, sizeof (double));
@@ -95,10 +96,10 @@ make_arrays (ImkShcalibration *s)
   s->n_gaps = calloc (c->n_cells, sizeof (*s->n_gaps));
   s->gaps = malloc ((size_t) MAX_GAPS * c->n_cells * sizeof (*s->gaps));
   return s->lit && s->n_saturated && s->whole && s->whole_error && s->means &&
-         s->even && s->even_squares && s->spread && s->valid && s->n_valid &&
-         s->pattern && s->responses && s->mean && s->frames && s->sum &&
-         s->n_seen && s->before && s->estimate && s->inverse && s->n_gaps &&
-         s->gaps;
+         s->even && s->even_squares && s->odds && s->spread && s->valid &&
+         s->n_valid && s->pattern && s->responses && s->mean && s->frames &&
+         s->sum && s->n_seen && s->before && s->estimate && s->inverse &&
+         s->n_gaps && s->gaps;
 }
 
 ImkStatus
@@ -149,6 +150,7 @@ imk_shcalibration_free (ImkShcalibration *self)
   free (self->means);
   free (self->even);
   free (self->even_squares);
+  free (self->odds);
   free (self->pattern);
   free (self->responses);
   free (self->mean);

@@ -8,6 +8,7 @@
 #define MAX_NOISE 0.3     /* of the rms of elements */
 #define WANTED_NOISE 0.1  /* likewise */
 #define MAX_NONLINEAR 0.1 /* of the response */
+#define MAX_ONE_SIDED 0.2 /* of the response to one command */
 /* Likewise, of all commands at once. Those of push-pull move spots one by one,
  * and so less far. */
 #define MAX_SUPERPOSITION_OF_ALL 0.1
@@ -167,7 +168,21 @@ find_push_pull (const ImkShjudgeData *d, ImkShjudgement *j)
   if (d->n_even * (d->n_repeats - 1) < 8 || !(d->odd > 0))
     return false;
   j->push_pull = sqrt (fmax (0, d->even - d->even_noise) / d->odd);
+  if (d->worst_odd > 0) {
+    j->worst = d->worst;
+    j->worst_push_pull = sqrt (d->worst_even / d->worst_odd);
+  }
   return d->even > (1 + CERTAIN_DEVIATIONS * spread) * d->even_noise;
+}
+
+/* After find_push_pull(). The noise of the neighbours is in it, too.
+ * Returns: whether one command stops on one side */
+static bool
+is_one_sided (const ImkShjudgeData *d, const ImkShjudgement *j)
+{
+  return j->worst_push_pull > MAX_ONE_SIDED &&
+         d->worst_even >
+             CERTAIN_DEVIATIONS * CERTAIN_DEVIATIONS * 1.5 * d->even_noise;
 }
 
 void
@@ -200,6 +215,8 @@ imk_shjudge (const ImkShjudgeData *d, ImkShjudgement *j)
     j->verdict = IMK_SHJUDGE_DRIFTING;
   else if (is_sum || is_pair)
     j->verdict = IMK_SHJUDGE_NONLINEAR;
+  else if (is_one_sided (d, j))
+    j->verdict = IMK_SHJUDGE_ONE_SIDED;
   else if (j->noise > MAX_NOISE)
     j->verdict = IMK_SHJUDGE_NOISY;
   else if (j->n_unseen > 0)
@@ -275,6 +292,13 @@ imk_shjudge_describe (const ImkShjudgement *j, char *text, size_t size)
         "set a smaller calibration-poke. If a vibration moves the spots, take "
         "another calibration-method instead.",
         100 * fmax (j->push_pull, j->superposition)); /* one may be NaN */
+    break;
+  case IMK_SHJUDGE_ONE_SIDED:
+    snprintf (text, size,
+        "Push and pull of command %u (counted from 0) differ by %.0f %% of its "
+        "response: check whether its actuator stops on one side, and name it "
+        "in dead-actuators, or set a smaller calibration-poke.",
+        j->worst, 200 * j->worst_push_pull);
     break;
   case IMK_SHJUDGE_NOISY:
     if (isfinite (factor))

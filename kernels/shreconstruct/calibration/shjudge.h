@@ -26,6 +26,7 @@ typedef enum ImkShjudgeVerdict {
   IMK_SHJUDGE_LIMITED,     /* the mirror limits its own steps */
   IMK_SHJUDGE_DRIFTING,    /* the response changed from repeat to repeat */
   IMK_SHJUDGE_NONLINEAR,   /* the pokes are too large */
+  IMK_SHJUDGE_ONE_SIDED,   /* for one command, which stops on one side */
   IMK_SHJUDGE_NOISY,       /* the pokes are too small */
   IMK_SHJUDGE_UNSEEN,      /* some commands are not above the noise */
 } ImkShjudgeVerdict;
@@ -42,6 +43,8 @@ typedef enum ImkShjudgeVerdict {
  *   of all elements
  * @push_pull: rms of the mean of push and pull, relative to half of their
  *   difference; NaN where it is not known
+ * @worst, @worst_push_pull: the command of which this is largest, but for the
+ *   first and the last one, and its own; 0 where it is not known
  * @superposition: rms of what pokes of all commands at once differ from the sum
  *   of the elements, relative to that sum; NaN where it is not known
  * @drift: by how much the response changed from the first repeat to the last,
@@ -56,6 +59,8 @@ typedef struct ImkShjudgement {
   double noise, noisy, push_pull, superposition, drift;
   uint32_t n_saturated;
   double missing;
+  uint32_t worst;
+  double worst_push_pull;
 } ImkShjudgement;
 
 /**
@@ -71,6 +76,9 @@ typedef struct ImkShjudgement {
  * @is_single: whether the elements are of pokes of one command at a time
  * @even, @even_noise: power of the means of push and pull, and what noise has
  *   of it; @odd: power of half of their differences; @n_even: pairs; @n_repeats
+ * @worst, @worst_even, @worst_odd: with @is_single, the command with the
+ * largest power of the mean of push and pull by that of half of their
+ * difference
  * @drift, @drift_error, @n_saturated: see ImkShjudgement
  * @is_limited, @is_settled: of the mirror */
 typedef struct ImkShjudgeData {
@@ -85,14 +93,17 @@ typedef struct ImkShjudgeData {
   bool is_single;
   double even, even_noise, odd;
   uint32_t n_even, n_repeats;
+  uint32_t worst;
+  double worst_even, worst_odd;
   double drift, drift_error;
   uint32_t n_saturated;
   bool is_limited, is_settled;
 } ImkShjudgeData;
 
 /* What cannot be told from noise is no fault: drift and nonlinearity are faults
- * above a tenth (a quarter of @superposition with @is_single) and 5 standard
- * errors, noise above 0.3, and missing elements above a tenth. */
+ * above a tenth (a quarter of @superposition with @is_single, a fifth for one
+ * command) and 5 standard errors, noise above 0.3, and missing elements above a
+ * tenth. */
 IMK_API void imk_shjudge (
     const ImkShjudgeData *data, ImkShjudgement *judgement);
 

@@ -85,6 +85,30 @@ imk_shcalibration_add_even (ImkShcalibration *s, uint32_t row)
   }
 }
 
+/* Weak commands, whose neighbours may be nonlinear, count as if they had half
+ * of the response of the others. */
+static void
+find_worst (const ImkShcalibration *s, ImkShjudgeData *d)
+{
+  const double n = s->config.n_repeats;
+
+  for (uint32_t row = 1; row + 1 < s->n_live; row++) {
+    const double odd = fmax (s->odds[row], s->odd / 4);
+    double even = 0;
+
+    for (uint32_t i = 0; i < s->n_slopes; i++) {
+      const double mean = s->even[(size_t) row * s->n_slopes + i] / n;
+
+      even += isfinite (mean) ? mean * mean : 0;
+    }
+    if (even * d->worst_odd >= d->worst_even * odd) {
+      d->worst = s->live[row];
+      d->worst_even = even;
+      d->worst_odd = odd;
+    }
+  }
+}
+
 /* Between pairs, and within each. Where pairs have means of their own, those of
  * their neighbours are in it: 1.5 times the power. */
 void
@@ -111,6 +135,8 @@ imk_shcalibration_get_even (const ImkShcalibration *s, ImkShjudgeData *d)
         (s->even_squares[i] - between) / (n - 1) / n / 1.5 / d->n_even;
   }
   d->odd = s->odd;
+  if (d->is_single)
+    find_worst (s, d);
 }
 
 /* --- repeats -------------------------------------------------------------- */
@@ -146,7 +172,10 @@ imk_shcalibration_find_drift (ImkShcalibration *s)
   double power = 0, sum = 0, squares = 0, change;
 
   for (uint32_t row = 0; row < n; row++) {
-    power += change_of (s, row, &change);
+    const double of_row = change_of (s, row, &change);
+
+    s->odds[row] = of_row * s->config.poke * s->config.poke;
+    power += of_row;
     sum += change;
   }
   s->drift = n < 3 || !(power > 0) ? NAN : sum / power;

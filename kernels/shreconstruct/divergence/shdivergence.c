@@ -9,15 +9,16 @@
 #include "shreconstruct/shreconstruct-private.h"
 
 /* Numbers of frames. With a latency of 1 to 3 frames a mirror acts after
- * N_AT_CLOSING. */
+ * N_AT_CLOSING, and in the middle of them after LATENCY. */
 enum {
   N_AT_CLOSING = 3,
-  N_IN_WINDOW = 50,
+  LATENCY = 2,
+  MIN_IN_WINDOW = 50,
   N_COUNTED = IMK_SHDIVERGENCE_COUNTED,
   MIN_LOST = 50, /* of N_COUNTED, without half of the cells */
   MIN_LIMITED = IMK_SHDIVERGENCE_LIMITED_FRAMES, /* of N_COUNTED */
 };
-enum { N_WINDOWS = 3 };
+enum { N_WINDOWS = 3, N_LIGHTS = 5, TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
 
 /* Bounds that a simulated loop which holds keeps: see imk/shdivergence.h. The
  * rms is compared with the one at closing. */
@@ -25,34 +26,56 @@ enum { N_WINDOWS = 3 };
 #define MIN_GROWTH_OF_JUMPING 2.5
 #define MIN_GROWTH_BEFORE_LOSS 2.0
 #define MIN_OF_LARGEST 0.7 /* rms, compared with its largest value */
-#define MIN_LASTING 0.4    /* share of the mean square of residual slopes */
+#define MIN_LASTING 0.4    /* share of the mean square of corrections */
 #define MIN_JUMP 0.22      /* of the coefficients, from a frame to the next */
+#define MIN_GROWTH_BY_COMMANDS 2.5
+#define MIN_BY_COMMANDS 0.6 /* rms of corrections by that of their sums */
+#define MAX_BY_COMMANDS 1.5
+#define MIN_UNCORRECTED \
+  0.7                 /* rms of what lasts by that of the coefficients \
+                       */
+#define MAX_STILL 0.5 /* mean square of changes by that at closing */
 
-/* Of frames that are followed by a verdict on all of them. */
+/* Of frames that are followed by a verdict on all of them. The corrections u
+ * are what the sensor asks for. */
 typedef struct Window {
-  uint32_t n_frames, n_measured;          /* the latter have valid cells */
-  double squares;                         /* sum of mean squares of slopes */
+  uint32_t n_frames;
+  double squares, added; /* sums of mean squares of u, and of what it adds */
   double coefficients, coefficient_steps; /* likewise */
 } Window;
 
-/* Since the loop closed. Squares are mean squares of residual slopes. */
+/* Since the loop closed. Squares are mean squares. */
 typedef struct Loop {
   uint32_t n_frames, n_at_closing;
-  double square_at_closing;             /* of @n_at_closing frames */
-  double recent_square, largest_square; /* the latter of all recent ones */
-  uint32_t most_valid;                  /* cells of a frame */
-  uint32_t n_light_counted, n_lost;     /* of up to N_COUNTED frames */
+  double slopes_at_closing, recent_slopes; /* squares */
+  double at_closing, steps_at_closing;     /* likewise, of u */
+  double recent, largest;                  /* the latter of all recent ones */
+  double sums_before[LATENCY];             /* squares, the newest first */
+  double by_commands;  /* square of u from which on sums explain it, or 0 */
+  double growth;       /* the most of u since, of the square */
+  uint32_t most_valid; /* cells of a frame */
+  uint32_t n_light_counted, n_lost; /* of up to N_COUNTED frames */
   uint32_t n_limits_counted, n_limited;
+  uint32_t n_in_light, n_lights_away; /* frames, and lights one by one */
+  double begin_of_light;              /* square of the slopes */
   Window window;
   uint32_t n_windows_away; /* the last ones, without a gap */
-  bool has_coefficients, is_told;
+  bool is_told;
 } Loop;
 
+/* Arrays are [n_modes]. */
 struct ImkShdivergence {
   uint32_t n_cells, n_modes, n_commands;
-  float *offsets;      /* [2 n_cells] */
-  float *coefficients; /* [n_modes]: of the frame before */
-  double *sums;        /* [2 n_cells]: of each residual slope, in the window */
+  float *offsets; /* [2 n_cells] */
+  bool restarts_in_the_dark;
+  uint32_t n_feedback;
+  double *feedback;   /* [n_modes][TERMS] */
+  double *gains;      /* sum of b */
+  float *past;        /* [TERMS][n_modes]: coefficients, the newest first */
+  double *correction; /* u of the frame before */
+  double *sent;       /* what u has added to the coefficients, leaks apart */
+  double *sums, *changes; /* in the window: of u, and of the squares of what it
+                           * changes from frame to frame */
   Loop loop;
 };
 
@@ -60,17 +83,22 @@ ImkStatus
 imk_shdivergence_new (uint32_t n_cells, uint32_t n_modes, uint32_t n_commands,
     ImkShdivergence **self, ImkError *error)
 {
-  const size_t n_slopes = 2 * (size_t) n_cells;
   ImkShdivergence *s = calloc (1, sizeof (*s));
 
   if (s) {
     *s = (ImkShdivergence){.n_cells = n_cells,
         .n_modes = n_modes,
         .n_commands = n_commands,
-        .offsets = calloc (n_slopes, sizeof (float)),
-        .coefficients = calloc (n_modes, sizeof (float)),
-        .sums = calloc (n_slopes, sizeof (double))};
-    if (s->offsets && s->coefficients && s->sums) {
+        .offsets = calloc (2 * (size_t) n_cells, sizeof (float)),
+        .feedback = calloc ((size_t) TERMS * n_modes, sizeof (double)),
+        .gains = calloc (n_modes, sizeof (double)),
+        .past = calloc ((size_t) TERMS * n_modes, sizeof (float)),
+        .correction = calloc (n_modes, sizeof (double)),
+        .sent = calloc (n_modes, sizeof (double)),
+        .sums = calloc (n_modes, sizeof (double)),
+        .changes = calloc (n_modes, sizeof (double))};
+    if (s->offsets && s->feedback && s->gains && s->past && s->correction &&
+        s->sent && s->sums && s->changes) {
       *self = s;
       return IMK_OK;
     }
@@ -87,35 +115,61 @@ imk_shdivergence_free (ImkShdivergence *self)
   if (!self)
     return;
   free (self->offsets);
-  free (self->coefficients);
+  free (self->feedback);
+  free (self->gains);
+  free (self->past);
+  free (self->correction);
+  free (self->sent);
   free (self->sums);
+  free (self->changes);
   free (self);
 }
 
 void
-imk_shdivergence_set_offsets (ImkShdivergence *self, const float *offsets)
+imk_shdivergence_set_controller (
+    ImkShdivergence *self, const ImkShreconstructConfig *c)
 {
-  const size_t size = 2 * (size_t) self->n_cells * sizeof (*offsets);
+  const size_t size = 2 * (size_t) self->n_cells * sizeof (*c->offsets);
 
-  if (offsets)
-    memcpy (self->offsets, offsets, size);
+  if (c->offsets)
+    memcpy (self->offsets, c->offsets, size);
   else
     memset (self->offsets, 0, size);
+  self->restarts_in_the_dark = c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE;
+  self->n_feedback = c->n_forward ? c->n_feedback : 1;
+  for (uint32_t m = 0; m < self->n_modes; m++) {
+    self->gains[m] = c->n_forward ? 0 : c->gain;
+    for (uint32_t j = 0; j < c->n_forward; j++)
+      self->gains[m] += c->forward[(size_t) m * c->n_forward + j];
+    for (uint32_t i = 0; i < self->n_feedback; i++)
+      self->feedback[(size_t) m * TERMS + i] =
+          c->n_forward ? c->feedback[(size_t) m * c->n_feedback + i]
+                       : 1 - c->leak;
+  }
+}
+
+static void
+set_past (ImkShdivergence *self, const float *coefficients)
+{
+  for (uint32_t i = 0; i < TERMS; i++)
+    memcpy (self->past + (size_t) i * self->n_modes, coefficients,
+        self->n_modes * sizeof (*coefficients));
 }
 
 void
-imk_shdivergence_begin (ImkShdivergence *self)
+imk_shdivergence_begin (ImkShdivergence *self, const float *coefficients)
 {
+  set_past (self, coefficients);
+  memset (self->sent, 0, self->n_modes * sizeof (*self->sent));
   self->loop = (Loop){0};
 }
 
 /* --- residual slopes ------------------------------------------------------ */
 
-/* @in_window: adds them to the sums of the window
- * Returns: their mean square over the valid cells; NaN without any */
+/* Returns: their mean square over the valid cells; NaN without any */
 static double
-measure_slopes (ImkShdivergence *self, const float *slopes,
-    const uint8_t *flags, bool in_window)
+measure_slopes (
+    const ImkShdivergence *self, const float *slopes, const uint8_t *flags)
 {
   const uint32_t n = self->n_cells;
   double squares = 0;
@@ -130,24 +184,8 @@ measure_slopes (ImkShdivergence *self, const float *slopes,
       continue;
     squares += (double) (x * x + y * y);
     n_valid++;
-    if (in_window) {
-      self->sums[i] += (double) x;
-      self->sums[n + i] += (double) y;
-    }
   }
   return n_valid > 0 ? squares / (2.0 * n_valid) : NAN;
-}
-
-/* Returns: mean square of the slopes' means over the window */
-static double
-lasting_square (const ImkShdivergence *self)
-{
-  const double n = self->loop.window.n_measured;
-  double squares = 0;
-
-  for (size_t i = 0; i < 2 * (size_t) self->n_cells; i++)
-    squares += self->sums[i] * self->sums[i];
-  return squares / n / n / (2.0 * self->loop.most_valid);
 }
 
 /* Spots that leave their cells are lost, and move the mirror no more.
@@ -161,17 +199,34 @@ follow_loss (Loop *l, double square, uint32_t n_valid)
     l->most_valid = n_valid;
   if (2 * n_valid <= l->most_valid)
     l->n_lost++;
-  else if (isfinite (square)) {
-    l->recent_square += (square - l->recent_square) / N_AT_CLOSING;
-    l->largest_square = fmax (l->largest_square, l->recent_square);
-  }
+  else if (isfinite (square))
+    l->recent_slopes += (square - l->recent_slopes) / N_AT_CLOSING;
   if (++l->n_light_counted < N_COUNTED)
     return false;
   is_lost = l->n_lost >= MIN_LOST;
   l->n_light_counted = l->n_lost = 0;
-  return is_lost && l->recent_square > MIN_GROWTH_BEFORE_LOSS *
+  return is_lost && l->recent_slopes > MIN_GROWTH_BEFORE_LOSS *
                                            MIN_GROWTH_BEFORE_LOSS *
-                                           l->square_at_closing;
+                                           l->slopes_at_closing;
+}
+
+/* Where dark frames bring the mirror back to the reference, a loop that drives
+ * away loses the spots and finds them again, and each light ends with slopes
+ * that are larger than without the mirror.
+ * Returns: whether so many lights did */
+static bool
+follow_lights (Loop *l, double square, bool is_dark)
+{
+  const bool is_away =
+      l->recent_slopes >
+      MIN_GROWTH_BEFORE_LOSS * MIN_GROWTH_BEFORE_LOSS * l->begin_of_light;
+
+  if (!is_dark && isfinite (square) && l->n_in_light < N_AT_CLOSING)
+    l->begin_of_light += (square - l->begin_of_light) / (l->n_in_light + 1);
+  if (is_dark && l->n_in_light > N_AT_CLOSING)
+    l->n_lights_away = is_away ? l->n_lights_away + 1 : 0;
+  l->n_in_light = is_dark ? 0 : l->n_in_light + 1;
+  return l->n_lights_away >= N_LIGHTS;
 }
 
 /* --- limits --------------------------------------------------------------- */
@@ -189,80 +244,170 @@ follow_limits (Loop *l, uint32_t n_limited, uint32_t n_commands)
   return is_limited;
 }
 
+/* --- corrections ---------------------------------------------------------- */
+
+/* The rule of the controller, solved for u: q[t] - sum a_i q[t-i] = sum b_j u,
+ * as if u were the same in the frames of all b_j. */
+static double
+correction_of (const ImkShdivergence *self, uint32_t m, double coefficient)
+{
+  const double *a = self->feedback + (size_t) m * TERMS;
+
+  for (uint32_t i = 0; i < self->n_feedback; i++)
+    coefficient -= a[i] * (double) self->past[(size_t) i * self->n_modes + m];
+  return self->gains[m] != 0 ? coefficient / self->gains[m] : 0;
+}
+
+/* What a frame has: mean squares over the modes. */
+typedef struct Corrections {
+  double square, step; /* of u, and of its change since the frame before */
+  double added, sent;  /* of what u adds, and has added so far */
+  double coefficients, coefficient_steps;
+} Corrections;
+
+/* Adds a frame to the sums of the window. */
+static Corrections
+add_coefficients (ImkShdivergence *self, const float *values)
+{
+  const uint32_t n = self->n_modes;
+  Corrections c = {0};
+
+  for (uint32_t m = 0; m < n; m++) {
+    const double u = correction_of (self, m, (double) values[m]);
+    const double step = u - self->correction[m];
+    const double moved = (double) values[m] - (double) self->past[m];
+    const double added = self->gains[m] * u;
+
+    self->sums[m] += u;
+    self->changes[m] += step * step;
+    self->sent[m] += added;
+    self->correction[m] = u;
+    c.square += u * u / n;
+    c.step += step * step / n;
+    c.added += added * added / n;
+    c.sent += self->sent[m] * self->sent[m] / n;
+    c.coefficients += (double) values[m] * (double) values[m] / n;
+    c.coefficient_steps += moved * moved / n;
+  }
+  memmove (self->past + n, self->past,
+      (size_t) (TERMS - 1) * n * sizeof (*self->past));
+  memcpy (self->past, values, n * sizeof (*self->past));
+  return c;
+}
+
+/* Slopes that the commands make are as large as what was sent before. In a loop
+ * that holds they are so for a moment, when it begins to correct something. */
+static void
+follow_growth (Loop *l, const Corrections *c)
+{
+  const double before = l->sums_before[LATENCY - 1];
+  const bool is_by_commands =
+      c->square > MIN_BY_COMMANDS * MIN_BY_COMMANDS * before &&
+      c->square < MAX_BY_COMMANDS * MAX_BY_COMMANDS * before;
+
+  if (!is_by_commands)
+    l->by_commands = 0;
+  else if (l->by_commands == 0)
+    l->by_commands = fmax (c->square, l->at_closing);
+  if (l->by_commands > 0)
+    l->growth = fmax (l->growth, c->square / l->by_commands);
+  memmove (l->sums_before + 1, l->sums_before,
+      (LATENCY - 1) * sizeof (*l->sums_before));
+  l->sums_before[0] = c->sent;
+}
+
 /* --- windows -------------------------------------------------------------- */
 
 static void
 begin_window (ImkShdivergence *self)
 {
-  memset (self->sums, 0, 2 * (size_t) self->n_cells * sizeof (*self->sums));
+  memset (self->sums, 0, self->n_modes * sizeof (*self->sums));
+  memset (self->changes, 0, self->n_modes * sizeof (*self->changes));
   self->loop.window = (Window){0};
 }
 
+/* @lasting: (out): mean square of the means of u over the window
+ * @change: (out): mean square of what u changes from frame to frame, where it
+ *   lasts */
 static void
-add_coefficients (ImkShdivergence *self, const float *values)
+measure_lasting (const ImkShdivergence *self, double *lasting, double *change)
 {
-  const bool has_before = self->loop.has_coefficients;
-  double squares = 0, steps = 0;
+  const double n = self->loop.window.n_frames;
 
+  *lasting = *change = 0;
   for (uint32_t m = 0; m < self->n_modes; m++) {
-    const double step = has_before ? values[m] - self->coefficients[m] : 0;
+    const double square = self->sums[m] * self->sums[m] / n / n;
 
-    squares += (double) values[m] * values[m];
-    steps += step * step;
+    *lasting += square / self->n_modes;
+    *change += square * self->changes[m] / n / self->n_modes;
   }
-  memcpy (self->coefficients, values, self->n_modes * sizeof (*values));
-  self->loop.has_coefficients = true;
-  self->loop.window.coefficients += squares / self->n_modes;
-  self->loop.window.coefficient_steps += steps / self->n_modes;
+  *change /= *lasting;
 }
 
-/* Residuals that grow are larger at the end of the window than in its mean.
+/* A window is so long that the commands could take away what lasts. Corrections
+ * that grow are larger at its end than in its mean.
+ * @coefficients: their mean square at its end
  * Returns: whether the loop drives away in enough windows, one after the other
  */
 static bool
-end_window (ImkShdivergence *self, double *square)
+end_window (ImkShdivergence *self, double coefficients)
 {
   Loop *l = &self->loop;
   const Window *w = &l->window;
-  const double mean = w->squares / (w->n_measured ? w->n_measured : 1);
-  const double now = fmax (mean, l->recent_square);
-  const bool stays = w->n_measured > N_IN_WINDOW / 2 &&
-                     now > MIN_OF_LARGEST * MIN_OF_LARGEST * l->largest_square;
-  const bool lasts = stays &&
-                     now > MIN_GROWTH_OF_LASTING * MIN_GROWTH_OF_LASTING *
-                               l->square_at_closing &&
-                     lasting_square (self) > MIN_LASTING * mean;
+  const double mean = w->squares / w->n_frames;
+  const double now = fmax (mean, l->recent);
+  const bool stays = now > MIN_OF_LARGEST * MIN_OF_LARGEST * l->largest;
+  const bool grew = stays && now > MIN_GROWTH_OF_LASTING *
+                                       MIN_GROWTH_OF_LASTING * l->at_closing;
   const bool jumps =
       stays &&
-      now > MIN_GROWTH_OF_JUMPING * MIN_GROWTH_OF_JUMPING *
-                l->square_at_closing &&
+      now > MIN_GROWTH_OF_JUMPING * MIN_GROWTH_OF_JUMPING * l->at_closing &&
       w->coefficient_steps > MIN_JUMP * MIN_JUMP * w->coefficients;
+  const bool is_by_commands =
+      l->growth > MIN_GROWTH_BY_COMMANDS * MIN_GROWTH_BY_COMMANDS;
+  double lasting, change;
+  bool lasts;
 
-  *square = now;
-  l->n_windows_away = lasts || jumps ? l->n_windows_away + 1 : 0;
+  measure_lasting (self, &lasting, &change);
+  lasts = lasting > MIN_LASTING * mean &&
+          (change < MAX_STILL * l->steps_at_closing ||
+              lasting > MIN_UNCORRECTED * MIN_UNCORRECTED * coefficients);
+  l->n_windows_away =
+      (grew && (is_by_commands || lasts)) || jumps ? l->n_windows_away + 1 : 0;
   return l->n_windows_away >= N_WINDOWS;
 }
 
-/* @square: (inout): of the residual slopes; of the window at its end */
 static bool
-follow_windows (
-    ImkShdivergence *self, double *square, const float *coefficients)
+follow_windows (ImkShdivergence *self, double slopes, const float *coefficients)
 {
   Loop *l = &self->loop;
+  Window *w = &l->window;
+  const Corrections c = add_coefficients (self, coefficients);
+  bool is_away;
 
-  if (isfinite (*square) && l->n_at_closing < N_AT_CLOSING) {
-    l->square_at_closing += *square / N_AT_CLOSING;
-    l->n_at_closing++;
+  follow_growth (l, &c);
+  if (l->n_at_closing < N_AT_CLOSING) {
+    l->slopes_at_closing += slopes / N_AT_CLOSING;
+    l->at_closing += c.square / N_AT_CLOSING;
+    if (l->n_at_closing > 0)
+      l->steps_at_closing += c.step / (N_AT_CLOSING - 1);
+    if (++l->n_at_closing == N_AT_CLOSING)
+      begin_window (self);
     return false;
   }
-  if (isfinite (*square)) {
-    l->window.squares += *square;
-    l->window.n_measured++;
-  }
-  add_coefficients (self, coefficients);
-  if (++l->window.n_frames < N_IN_WINDOW)
+  l->recent += (c.square - l->recent) / N_AT_CLOSING;
+  l->largest = fmax (l->largest, l->recent);
+  w->squares += c.square;
+  w->added += c.added;
+  w->coefficients += c.coefficients;
+  w->coefficient_steps += c.coefficient_steps;
+  w->n_frames++;
+  if (w->n_frames < MIN_IN_WINDOW ||
+      !((double) w->n_frames * w->n_frames * w->added >= w->squares))
     return false;
-  return end_window (self, square);
+  is_away = end_window (self, c.coefficients);
+  begin_window (self);
+  return is_away;
 }
 
 /* --- a frame -------------------------------------------------------------- */
@@ -273,32 +418,26 @@ imk_shdivergence_follow (ImkShdivergence *self, const float *slopes,
     const ImkShreconstructReport *frame, ImkShdivergenceReport *report)
 {
   Loop *l = &self->loop;
-  const bool in_window = !frame->is_dark && l->n_at_closing == N_AT_CLOSING;
   ImkShdivergenceVerdict verdict = IMK_SHDIVERGENCE_NONE;
   double square = NAN;
 
   if (l->is_told)
     return verdict;
   l->n_frames++;
-  if (slopes && !frame->is_dark && l->window.n_frames % N_IN_WINDOW == 0)
-    begin_window (self);
   if (slopes)
-    square = measure_slopes (self, slopes, flags, in_window);
-  if (follow_loss (l, square, frame->n_valid)) {
-    square = l->recent_square;
+    square = measure_slopes (self, slopes, flags);
+  if (follow_loss (l, square, frame->n_valid) ||
+      (follow_lights (l, square, frame->is_dark) && self->restarts_in_the_dark))
     verdict = IMK_SHDIVERGENCE_SLOPES;
-  } else if (!frame->is_dark) {
-    const bool is_limited =
-        follow_limits (l, frame->n_limited, self->n_commands);
-
-    if (slopes && follow_windows (self, &square, coefficients))
-      verdict = IMK_SHDIVERGENCE_SLOPES;
-    if (is_limited)
-      verdict = IMK_SHDIVERGENCE_LIMITED;
-  }
+  if (frame->is_dark || !isfinite (square))
+    set_past (self, coefficients);
+  else if (follow_windows (self, square, coefficients))
+    verdict = IMK_SHDIVERGENCE_SLOPES;
+  if (!frame->is_dark && follow_limits (l, frame->n_limited, self->n_commands))
+    verdict = IMK_SHDIVERGENCE_LIMITED;
   l->is_told = verdict != IMK_SHDIVERGENCE_NONE;
   if (l->is_told)
     *report = (ImkShdivergenceReport){
-        l->n_frames, sqrt (l->square_at_closing), sqrt (square)};
+        l->n_frames, sqrt (l->slopes_at_closing), sqrt (l->recent_slopes)};
   return verdict;
 }

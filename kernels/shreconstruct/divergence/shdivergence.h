@@ -37,12 +37,15 @@ typedef struct ImkShdivergence ImkShdivergence;
 IMK_API ImkStatus imk_shdivergence_new (uint32_t n_cells, uint32_t n_modes,
     uint32_t n_commands, ImkShdivergence **self, ImkError *error);
 
-/* @offsets: (nullable): [2 n_cells]: slopes that the loop holds; 0 without */
-IMK_API void imk_shdivergence_set_offsets (
-    ImkShdivergence *self, const float *offsets);
+/* @config: of the loop: its controller, offsets and @dark; its matrices are not
+ * read */
+IMK_API void imk_shdivergence_set_controller (
+    ImkShdivergence *self, const ImkShreconstructConfig *config);
 
-/* The loop closes with the next frame. */
-IMK_API void imk_shdivergence_begin (ImkShdivergence *self);
+/* The loop closes with the next frame.
+ * @coefficients: [n_modes]: before it */
+IMK_API void imk_shdivergence_begin (
+    ImkShdivergence *self, const float *coefficients);
 
 /**
  * imk_shdivergence_follow: (a frame of a closed loop)
@@ -53,18 +56,31 @@ IMK_API void imk_shdivergence_begin (ImkShdivergence *self);
  * @frame: what was done in it
  * @report: (out): only with a verdict
  *
- * A loop drives away in one of three cases. The first: half of the commands, or
- * more, are at a limit in 90 of 100 frames. The second: half of the cells that
- * were valid are lost in 50 of 100 frames, and the rms of the residual slopes
- * in the last other frames is twice as large as at closing. The third: in each
- * of 3 windows of 50 frames, one after the other, the rms of the residual
- * slopes is above 0.7 of its largest value, and one of two holds. It is above
- * 1.2 times that of the frames before the mirror acted, and 40 % of the mean
- * square are slopes that last: their means over the window. Or it is above
- * 2.5 times that, and the coefficients jump by 22 % of themselves or more from
- * frame to frame. A loop that holds leaves no lasting slopes, but for a leak's,
- * which are smaller than without the mirror. Neither the leak nor the range of
- * the sensor changes that. Dark frames count in the second case only.
+ * The corrections u = -R s are what the loop acts on: slopes that R does not
+ * see are no fault of it. They are found from the coefficients, and compared
+ * with those of the first 3 frames. A loop drives away in one of four cases:
+ *
+ * 1. Half of the commands, or more, are at a limit in 90 of 100 frames.
+ * 2. Half of the cells that were valid are lost in 50 of 100 frames, and the
+ *    rms of the slopes in the last other frames is twice as large as at
+ *    closing.
+ * 3. Dark frames bring the mirror to the reference, and 5 lights, one after the
+ *    other, end with slopes twice as large as at their begin.
+ * 4. In each of 3 windows, one after the other, the rms of u is above 0.7 of
+ *    its largest value and 1.2 times that at closing, and one of these holds:
+ *    a. u has grown 2.5 times, and beyond that at closing, while it was 0.6
+ * to 1.5 times the sum of what it had sent until 2 frames before: the commands
+ * make the slopes. In a loop that holds, a drift that begins makes u grow 1.6
+ * times so b. 40 % of the mean square of u last: they are means over the
+ * window; and what lasts changes by less than half of the square that u at
+ * closing changes by from frame to frame: spots stand at the edges of their
+ * cells c. as much lasts, and it is above 0.7 times the coefficients: a leak
+ * holds a loop of the wrong sign. A drift leaves less d. the rms is above 2.5
+ * times that at closing, and the coefficients jump by 22 % of themselves or
+ * more from frame to frame
+ *
+ * A window has 50 frames or more: until the commands can have taken u away,
+ * which is 1 / gain frames. Dark frames count in 2 and 3 only.
  *
  * A verdict comes once: until imk_shdivergence_begin() no frame is followed.
  * Source: docs/reference/shreconstruct.md, "A loop that drives away", has how

@@ -87,9 +87,11 @@ def measure(np, loop, delay, margin):
     known"""
     u, a, b = loop.u, loop.a, loop.b
     scales, alone = np.geomspace(*SCALES), np.ones(u.shape[1])
+    if len(u) < FEWEST:
+        return alone, None, False
     found = likelihoods(np, u, a, b, delay, scales)
     known = np.isfinite(found).any(1)
-    if len(u) < FEWEST or not known.any():
+    if not known.any():
         return alone, None, False
     chance, sure = WINDOW / 4 / len(u), SURE / len(u)  # windows overlap by a half
     best = found[known].min(1, keepdims=True)
