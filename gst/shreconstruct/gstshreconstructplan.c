@@ -153,13 +153,15 @@ check_lenslets (
   return IMK_OK;
 }
 
-/* D has a column for each command, or D M one for each mode. */
+/* D has a column for each command, or D M one for each mode; where these are
+ * as many, the name of the axis tells. */
 static ImkStatus
 plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
     GstShReconstructPlan *p, ImkError *error)
 {
   const ImkShreconstructConfig *c = &p->config;
   const guint64 n_slopes = 2 * (guint64) c->n_cells;
+  const GstShReconstructMatrix *d;
   const GstShCentroidArray *a;
   GstShReconstructOrder order;
   gsize n;
@@ -167,10 +169,12 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
 
   if (!s->interaction || p->is_idle)
     return IMK_OK;
-  a = ((const GstShReconstructMatrix *) s->interaction->data)->array;
+  d = s->interaction->data;
+  a = d->array;
   p->config.interaction_is_modal =
-      c->n_modes != c->n_commands &&
-      gst_sh_centroid_array_has_shape (a, n_slopes, c->n_modes);
+      c->n_modes == c->n_commands
+          ? s->modes && d->rows == GST_SH_RECONSTRUCT_ROWS_MODES
+          : gst_sh_centroid_array_has_shape (a, n_slopes, c->n_modes);
   n = p->config.interaction_is_modal ? c->n_modes : c->n_commands;
   if (!gst_sh_centroid_array_has_shape (a, n_slopes, n)) {
     g_autofree gchar *modal =

@@ -336,6 +336,42 @@ CHECK_TEST (test_a_loop_that_hardly_corrects_is_a_warning_with_exclude)
   check_warning (bus, LIBRARY, SETTINGS, "R D reaches 0.001");
 }
 
+/* As many modes as commands: the file names what its interaction is of. */
+CHECK_LOOP_TEST (test_an_interaction_of_modes_is_told_by_its_name, 2)
+{
+  const gfloat modes[] = {2, 0, 0, 1};
+  const gfloat control[] = {0.25f, 0.25f, 0, 0, 0, 0, 0.5f, 0.5f};
+  const gfloat of_commands[] = {1, 0, 1, 0, 0, 1, 0, 1};
+  const gfloat of_modes[] = {2, 0, 2, 0, 0, 1, 0, 1};
+  g_autofree gchar *line =
+      in_folder ("shreconstruct gain=1.2 matrix-location=$/square-control.npy "
+                 "modes-location=$/square-modes.npy "
+                 "interaction-location=$/square-d.npy");
+  g_autofree gchar *beside = check_path_of ("square-d.npy.json");
+  g_autofree gchar *text = g_strdup_printf (
+      "{\"schema\": \"gst-imaging-sidecar-v1\", \"first\": 0, "
+      "\"frames\": 1, \"complete\": true, \"type\": \"f32\", "
+      "\"shape\": [4, 2], "
+      "\"quantity\": {\"name\": \"D\", \"unit\": \"\", \"axes\": "
+      "[{\"name\": \"%s\"}, {\"name\": \"slopes x-then-y\"}]}}",
+      __i__ ? "mode" : "command");
+  g_autoptr (GstElement) element = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+
+  write_array ("square-control.npy", N_COMMANDS, 2 * N_CELLS, control);
+  write_array ("square-modes.npy", N_COMMANDS, N_COMMANDS, modes);
+  write_array (
+      "square-d.npy", 2 * N_CELLS, N_COMMANDS, __i__ ? of_modes : of_commands);
+  fail_unless (g_file_set_contents (beside, text, -1, NULL));
+  element = gst_parse_launch (line, NULL);
+  bus = check_watch (element);
+  h = gst_harness_new_with_element (element, "sink", "src");
+  gst_harness_set_src_caps_str (h, SLOPES);
+  step (h, 0);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+}
+
 /* D of commands or of modes, and R of modes: a tip of both commands. */
 CHECK_LOOP_TEST (test_the_response_of_modes_has_their_sign, 2)
 {
