@@ -93,19 +93,20 @@ static GstFlowReturn
 gst_insar_fit_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   GstInsarFit *self = GST_INSAR_FIT (parent);
-  g_autoptr (GstBuffer) owned = buffer;
   gboolean fits;
   GstMapInfo map;
 
   if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
     GST_ELEMENT_ERROR (self, RESOURCE, READ,
         ("The memory of the offsets cannot be read."), (NULL));
+    gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
   fits = self->text->len + map.size <= MAX_TEXT;
   if (fits)
     g_string_append_len (self->text, (const gchar *) map.data, map.size);
   gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
   if (fits)
     return GST_FLOW_OK;
   GST_ELEMENT_ERROR (self, STREAM, FORMAT,

@@ -124,24 +124,28 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (parent);
   GstClockTime entered = gst_util_get_timestamp ();
-  g_autoptr (GstBuffer) owned = buffer;
   GstFlowReturn flow = GST_FLOW_OK;
   ImkStatus status = IMK_OK;
   ImkError error;
 
-  if (!self->caps)
+  if (!self->caps) {
+    gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
+  }
   flow = finish_if_asked (self); /* this picture is of the next set */
   if (flow == GST_FLOW_OK)
     flow = gst_photo_stereo_follow_gap (self, buffer);
   if (flow != GST_FLOW_OK || self->n_skip > 0) {
     self->n_skip -= self->n_skip > 0;
+    gst_buffer_unref (buffer);
     return flow;
   }
   /* the backend follows the data from the first picture of a set on */
   if ((!self->kernel || imk_photostereo_n_added (self->kernel) == 0) &&
-      !gst_imaging_engine_follow (self->base.engine, buffer))
+      !gst_imaging_engine_follow (self->base.engine, buffer)) {
+    gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
+  }
   status = prepare (self, buffer, &error);
   if (status == IMK_OK)
     status = gst_photo_stereo_add_picture (self, buffer, &error);
@@ -160,6 +164,7 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_imaging_engine_post_error (self->base.engine, status, &error);
     flow = GST_FLOW_ERROR;
   }
+  gst_buffer_unref (buffer);
   return flow;
 }
 
