@@ -12,16 +12,6 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-/* All elements at once have more than 2048 quarks: GLib never frees the table
- * that it grew out of. lsan.supp knows it by the slow unwinder alone. */
-const char *__asan_default_options (void);
-
-const char *
-__asan_default_options (void)
-{
-  return "fast_unwind_on_malloc=0";
-}
-
 #define WIDTH 66 /* even: chroma of every format covers whole pixels */
 #define HEIGHT 42
 #define N_FRAMES 3
