@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* B-scans of a scanner that goes back and forth, line by line in one order. */
+/* Lines of B-scans that a scanner took backwards, in the order of the others. */
 #include "gstoctangio-private.h"
 
 #include <string.h>

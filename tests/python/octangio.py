@@ -221,7 +221,7 @@ class OctAngio(unittest.TestCase):
         self.assertLess(abs(found[:, inside].mean() / (1 - np.pi / 4) - 1), 0.02)
 
     def test_backward_bscans_are_turned(self):
-        """Of a scanner that goes back and forth, repeats are compared place by place"""
+        """With bidirectional=true each place of a repeat is compared with the same place of the next"""
         spectra = phantom(bulk=0.3, noise=5)
         back_and_forth = spectra.copy()
         back_and_forth[1::2] = spectra[1::2, ::-1]

@@ -19,8 +19,8 @@ typedef struct ImkLapsharpenPair {
  * - With an odd n no sum is.
  * - Where float32 has all sums exactly (n a power of two), halves go to even
  *   numbers.
- * - With another n, for example 100, the definition goes by what it has
- * rounded. Such sums, one in n, are added up again in its order. */
+ * - With another n, for example 100, the rounding errors of the definition
+ *   decide. Such sums, one in n, are added up again in its order. */
 typedef struct ImkLapsharpenRatio {
   uint16_t n;      /* 0: there is none up to 256, or sums do not fit */
   uint16_t centre; /* k of the sample itself, or 0 and it is in a pair */
