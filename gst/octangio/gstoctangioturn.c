@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lines of B-scans that a scanner took backwards, in the order of the others. */
+/* Lines of B-scans that were taken backwards, in the order of the others. */
 #include "gstoctangio-private.h"
 
 #include <string.h>
