@@ -166,7 +166,7 @@ imk_shcentroid_exp2 (double x)
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_log2 (double x)
 {
-  double m, s, square, sum = 0.2429160853987535;
+  double m = 0.0, s, square, sum = 0.2429160853987535;
   int64_t exponent;
   uint64_t bits;
 
