@@ -166,18 +166,18 @@ imk_shcentroid_exp2 (double x)
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_log2 (double x)
 {
-  double m = 0.0, s, square, sum = 0.2429160853987535;
+  double mantissa, m, s, square, sum = 0.2429160853987535;
+  bool is_large;
   int64_t exponent;
   uint64_t bits;
 
   memcpy (&bits, &x, sizeof (bits));
   exponent = (int64_t) (bits >> 52) - 1023;
   bits = (bits & UINT64_C (0x000fffffffffffff)) | UINT64_C (0x3ff0000000000000);
-  memcpy (&m, &bits, sizeof (m));
-  if (m > 1.4142135623730951) {
-    m *= 0.5;
-    exponent++;
-  }
+  memcpy (&mantissa, &bits, sizeof (mantissa));
+  is_large = mantissa > 1.4142135623730951;
+  m = is_large ? 0.5 * mantissa : mantissa;
+  exponent += is_large;
   /* 2 artanh s / log 2, |s| <= 0.172 */
   s = (m - 1.0) / (m + 1.0);
   square = s * s;
