@@ -28,7 +28,8 @@ typedef struct Cpu {
   float *re, *im; /* [A][D] S of a pixel; re is the result of methods without */
   float *energy;  /* [A][D] E of a pixel */
   float *flow;    /* [A][D] */
-  float *work;    /* [A][5][D] of all methods but EIGEN */
+  float *work;    /* [A][5][D] of all methods but EIGEN and bands */
+  size_t n_work;  /* floats of @work for each A-scan */
 
   atomic_bool is_cancelled;
 
@@ -365,51 +366,58 @@ move_band (const float *z, const float *turn, uint32_t n, float *re, float *im)
   }
 }
 
-/* Beyond the ends are zeros. */
+/* The powers of LANES depths. @re and @im point to the first of them and have
+ * radius numbers more on either side. Sums stay in registers: to add up one tap
+ * after the other in memory took several times as long. */
 static void
-filter_band (const ImkOctangioPlan *plan, const float *from, float *to)
+filter_band (const ImkOctangioPlan *plan, const float *re, const float *im,
+    float *powers)
 {
-  uint32_t n = plan->config.n_depths;
+  const float *taps = plan->taps;
+  float x[LANES], y[LANES];
 
-  for (uint32_t z = 0; z < n; z++)
-    to[z] = plan->taps[0] * from[z];
-  for (uint32_t k = 1; k <= plan->radius && k < n; k++) {
-    float tap = plan->taps[k];
-
-    for (uint32_t z = 0; z + k < n; z++)
-      to[z] += tap * from[z + k];
-    for (uint32_t z = k; z < n; z++)
-      to[z] += tap * from[z - k];
+  for (uint32_t i = 0; i < LANES; i++) {
+    x[i] = taps[0] * re[i];
+    y[i] = taps[0] * im[i];
   }
+  for (ptrdiff_t k = 1; k <= plan->radius; k++)
+    for (uint32_t i = 0; i < LANES; i++) {
+      x[i] += taps[k] * (re[i + k] + re[i - k]);
+      y[i] += taps[k] * (im[i + k] + im[i - k]);
+    }
+  for (uint32_t i = 0; i < LANES; i++)
+    powers[i] = x[i] * x[i] + y[i] * y[i];
 }
 
-/* The mean decorrelation of all bands. */
+/* The mean decorrelation of all bands. Beyond the ends of an A-scan are zeros.
+ */
 static void
 bands_of (Cpu *s, uint32_t a)
 {
   const ImkOctangioConfig *c = &s->plan.config;
-  uint32_t n = c->n_depths;
-  size_t first = (size_t) a * n;
-  float *x = s->work + 5 * first, *y = x + n, *re = y + n, *im = re + n;
-  float *last = im + n, *result = s->re + first;
+  uint32_t n = c->n_depths, radius = s->plan.radius;
+  size_t n_rounded = (size_t) imk_div_up (n, LANES) * LANES;
+  float *re = s->work + a * s->n_work + radius;
+  float *im = re + n_rounded + 2 * radius;
+  float *powers = im + n_rounded + radius, *last = powers + n_rounded;
+  float *result = s->re + (size_t) a * n;
   float share = 1.0f / (float) (c->n_bands * (c->n_repeats - 1));
 
+  add_mean (s, a, powers);
+  memset (s->work + a * s->n_work, 0, s->n_work * sizeof (*re));
   memset (result, 0, n * sizeof (*result));
-  add_mean (s, a, x);
   for (uint32_t band = 0; band < c->n_bands; band++)
     for (uint32_t r = 0; r < c->n_repeats && !s->is_cancelled; r++) {
-      move_band (
-          row_of (s, r, a), s->plan.turns + 2 * (size_t) band * n, n, x, y);
-      filter_band (&s->plan, x, re);
-      filter_band (&s->plan, y, im);
-      for (uint32_t z = 0; z < n; z++) {
-        float power = re[z] * re[z] + im[z] * im[z], amplitude = sqrtf (power);
-        float change = r > 0 ? amplitude - last[z] : 0;
-        float sum = r > 0 ? power + last[z] * last[z] : 0;
+      const float *turns = s->plan.turns + 2 * (size_t) band * n;
+      float *before = powers;
 
-        result[z] += sum > 0 ? share * change * change / sum : 0;
-        last[z] = amplitude;
-      }
+      powers = last;
+      last = before; /* of the repeat before */
+      move_band (row_of (s, r, a), turns, n, re, im);
+      for (uint32_t z = 0; z < n; z += LANES)
+        filter_band (&s->plan, re + z, im + z, powers + z);
+      if (r > 0)
+        add_changes (last, powers, n, share, result);
     }
 }
 
@@ -629,16 +637,19 @@ cpu_create (const ImkOctangioPlan *plan, void **state, ImkError *error)
 {
   const ImkOctangioConfig *c = &plan->config;
   size_t n = (size_t) c->n_ascans * c->n_depths;
+  size_t n_rounded = (size_t) imk_div_up (c->n_depths, LANES) * LANES;
   Cpu *s = calloc (1, sizeof (*s));
 
   if (s) {
     s->plan = *plan;
+    s->n_work =
+        plan->taps ? 4 * (n_rounded + plan->radius) : 5 * (size_t) c->n_depths;
     s->mean = calloc (n, sizeof (float));
     s->re = malloc (n * sizeof (float));
     s->im = malloc (n * sizeof (float));
     s->energy = malloc (n * sizeof (float));
     s->flow = malloc (n * sizeof (float));
-    s->work = malloc (5 * n * sizeof (float));
+    s->work = malloc (c->n_ascans * s->n_work * sizeof (float));
   }
   if (s && s->mean && s->re && s->im && s->energy && s->flow && s->work) {
     *state = s;
