@@ -519,6 +519,9 @@ refuse (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return GPOINTER_TO_INT (gst_pad_get_element_private (pad));
 }
 
+/* Far more than the device needs, also of a busy machine. */
+#define MANY 2000
+
 static GstFlowReturn
 push_until_refused (Run *r, guint n)
 {
@@ -555,11 +558,13 @@ CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
     gst_pad_set_chain_function (sink, refuse);
     gst_pad_set_active (sink, TRUE);
     fail_unless_equals_int (gst_pad_link (linear, sink), GST_PAD_LINK_OK);
-    fail_unless_equals_int (push_until_refused (&r, 12), flows[i][1]);
+    fail_unless_equals_int (
+        push_until_refused (&r, flows[i][1] == GST_FLOW_OK ? 12 : MANY),
+        flows[i][1]);
     if (alone) { /* and nobody is left */
       gst_harness_teardown (r.pads[COMPLEX]);
       r.pads[COMPLEX] = NULL;
-      fail_unless_equals_int (push_until_refused (&r, 12), flows[i][0]);
+      fail_unless_equals_int (push_until_refused (&r, MANY), flows[i][0]);
     }
     gst_element_release_request_pad (r.element, linear);
     gst_pad_set_active (sink, FALSE);

@@ -861,8 +861,8 @@ flush_all (gpointer data)
 
 typedef struct {
   Run *run;
-  GThread *thread;
-  gint is_flushing; /* atomic */
+  GThread *thread; /* atomic, as is_flushing */
+  gint is_flushing;
 } FlushAtStart;
 
 /* The stream that begins is flushed before it has a segment. */
@@ -875,7 +875,8 @@ flush_at_start (GstPad *pad, GstPadProbeInfo *info, gpointer data)
   if (type == GST_EVENT_FLUSH_START) {
     g_atomic_int_set (&f->is_flushing, TRUE);
   } else if (type == GST_EVENT_STREAM_START) {
-    f->thread = g_thread_new ("flush", flush_all, f->run);
+    g_atomic_pointer_set (
+        &f->thread, g_thread_new ("flush", flush_all, f->run));
     for (guint i = 0; i < 5000 && !g_atomic_int_get (&f->is_flushing); i++)
       g_usleep (1000);
   }
@@ -902,10 +903,12 @@ CHECK_TEST (test_a_flush_while_an_empty_stream_ends)
     gst_harness_push_event (r.cameras[i], gst_event_new_stream_start ("empty"));
     gst_harness_push_event (r.cameras[i], gst_event_new_eos ());
   }
-  for (guint i = 0; i < 5000 && !g_atomic_int_get (&f.is_flushing); i++)
+  for (guint i = 0; i < 5000 && !(g_atomic_int_get (&f.is_flushing) &&
+                                    g_atomic_pointer_get (&f.thread));
+       i++)
     g_usleep (1000);
   fail_unless (g_atomic_int_get (&f.is_flushing));
-  g_thread_join (f.thread);
+  g_thread_join (g_atomic_pointer_get (&f.thread));
 }
 
 /* A camera that cannot seek has no flush for GstAggregator, which would wait

@@ -308,7 +308,7 @@ CHECK_TEST (test_spoilt_results_do_no_harm)
   for (guint k = 0; k < G_N_ELEMENTS (spoils); k++) {
     g_autoptr (CheckHarness) sh =
         sh_new (GRID, "", "BGRx"); /* to have real results */
-    GstHarness *h =
+    g_autoptr (CheckHarness) h =
         harness_new ("shoverlay " STYLE "draw=cells+references+arrows+"
                      "centroids+flags+text",
             "BGRx", "BGRx");

@@ -770,6 +770,10 @@ CHECK_TEST (test_caps_that_change_in_the_loop)
 {
   g_autoptr (CheckHarness) h = harness_new ("gain=1", SLOPES);
   g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstCaps) others =
+      gst_caps_from_string ("other/tensors,format=static,num_tensors=1,"
+                            "types=float32,dimensions=(string)3:2:1:1,"
+                            "framerate=1000/1");
   GstBuffer *out;
   gfloat command = 0;
 
@@ -782,10 +786,7 @@ CHECK_TEST (test_caps_that_change_in_the_loop)
   gst_buffer_unref (out);
   gst_harness_set_src_caps_str (h, SLOPES);
   fail_unless_equals_float (step (h, -2), 6);
-  gst_harness_push_event (
-      h, gst_event_new_caps (gst_caps_from_string (
-             "other/tensors,format=static,num_tensors=1,types=float32,"
-             "dimensions=(string)3:2:1:1,framerate=1000/1")));
+  gst_harness_push_event (h, gst_event_new_caps (others));
   check_says (bus, GST_MESSAGE_ERROR, "The sensor has 3 cells");
 }
 
@@ -1551,12 +1552,13 @@ CHECK_LOOP_TEST (test_a_gap_spoils_no_calibration, 2)
   for (guint t = 0; t < 400; t++) {
     const gfloat x = 2 * seen[0], y = -seen[1];
     const gfloat slopes[] = {x, 3 * x, y, y};
-    GstBuffer *in = gst_buffer_new_memdup (slopes, sizeof (slopes));
     g_autoptr (GstBuffer) out = NULL;
+    GstBuffer *in;
 
     memcpy (seen, commands, sizeof (seen));
     if (t == 285)
       continue;
+    in = gst_buffer_new_memdup (slopes, sizeof (slopes));
     GST_BUFFER_OFFSET (in) = __i__ == 0 || t < 285 ? t : t - 1;
     if (__i__ == 1 && t == 286)
       GST_BUFFER_FLAG_SET (in, GST_BUFFER_FLAG_DISCONT);
