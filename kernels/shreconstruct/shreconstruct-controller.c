@@ -5,7 +5,6 @@
 
 #include "core/config.h"
 #include "shreconstruct/shreconstruct-object.h"
-#include "shreconstruct/shreconstruct-reference.h"
 
 /* gain and leak are terms of each mode like any others. */
 static void
