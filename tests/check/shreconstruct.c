@@ -768,6 +768,25 @@ flagged_new (gfloat dx, guint8 flags)
       &both, sizeof (both.slopes) + sizeof (both.flags));
 }
 
+/* As a program may have them behind a header. */
+CHECK_TEST (test_slopes_at_an_odd_address)
+{
+  g_autoptr (CheckHarness) h = harness_new ("gain=1", SLOPES);
+  const gfloat slopes[2 * N_CELLS] = {-2, -2, 0, 0};
+  guint8 *data = g_malloc (1 + sizeof (slopes));
+  g_autoptr (GstBuffer) out = NULL;
+  gfloat command = 0;
+
+  memcpy (data + 1, slopes, sizeof (slopes));
+  check_push (h,
+      gst_buffer_new_wrapped_full (
+          0, data, 1 + sizeof (slopes), 1, sizeof (slopes), data, g_free),
+      GST_FLOW_OK);
+  out = check_pull (h);
+  gst_buffer_extract (out, 0, &command, sizeof (command));
+  fail_unless_equals_float (command, 2);
+}
+
 /* With flags the loop continues; of another sensor it is refused. */
 CHECK_TEST (test_caps_that_change_in_the_loop)
 {

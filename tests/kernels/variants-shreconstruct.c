@@ -290,7 +290,7 @@ process (void *data, ImkError *error)
 
     float *commands = c->commands + (size_t) t * c->config.n_commands;
 
-    status = imk_shreconstruct_process_images (
+    status = imk_shreconstruct_process (
         c->kernel, &slopes, &flags, commands, NULL, NULL, error);
     memcpy (row (&c->v.host[OUT], t), commands,
         c->config.n_commands * sizeof (*commands));
