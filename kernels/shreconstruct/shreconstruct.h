@@ -108,8 +108,7 @@ typedef struct ImkShreconstructConfig {
 /* Returns: command @k of c0: that of @reference, or the nearer of @minimum and
  * @maximum beyond them */
 static inline double
-imk_shreconstruct_reference_command (
-    const ImkShreconstructConfig *c, uint32_t k)
+imk_shreconstruct_c0 (const ImkShreconstructConfig *c, uint32_t k)
 {
   const ImkShlimits limits = {c->minimum, c->maximum, c->slew};
 

@@ -99,9 +99,8 @@ def read_array(np, path, kind=None):
 
 
 def read_modes(np, path, n_commands):
-    """A cube, as cacao has, is [modes, y, x]."""
     values = read_array(np, path, "modes")
-    modes = values.reshape(len(values), -1).T if values.ndim == 3 else values
+    modes = telemetry.modes_of(values)
     if modes.ndim != 2 or len(modes) != n_commands or np.iscomplexobj(modes) or not modes.any():
         raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; modes of {n_commands} commands are real numbers that are not all 0,"
                                   f" [{n_commands}, modes].")
