@@ -8,7 +8,7 @@ from ..report import plots
 from . import gains, interaction, loopdata, matrices, scales, telemetry
 
 OPTIONS = ("commands", "matrix", "mode-commands", "reference", "gain", "leak", "controller", "margin")
-FILES = ("commands", "matrix", "mode_commands", "reference")  # of arrays
+FILES = {"commands": "COMMANDS", "matrix": None, "mode_commands": "MODES_TO_COMMANDS", "reference": "REF_COMMANDS"}  # names in telemetry
 COLUMNS = ("mode", "gain before", "gain after", "largest gain", "noise", "variance before", "variance after", "residual", "R D")
 SHOWN = 20  # modes of the table that is printed
 DIFFERS = 0.1  # of the replayed residual from the recorded one
@@ -56,7 +56,7 @@ def controller_of(np, options, read, n_modes):
 
 def arrays(np, options, read, warn):
     slopes = library.Arrays().read(options.input)  # NaN is a cell without a centroid
-    values = {name: read(np, getattr(options, name), name) if getattr(options, name) else None for name in FILES if name != "matrix"}
+    values = {name: read(np, getattr(options, name), image) if getattr(options, name) else None for name, image in FILES.items() if image}
     m = matrices.load(np, options.matrix, 1)
     interaction.warn_of_shape(options.matrix, m, 1, warn)
     control = m.values

@@ -3,22 +3,13 @@
 from .. import library
 from ..command import UNREADABLE, Failure
 
-NAMES = {  # by property or option
-    "modes": "MODES_TO_COMMANDS",
-    "mode_commands": "MODES_TO_COMMANDS",
-    "reference": "REF_COMMANDS",
-    "slope-offsets": "REF_MEASUREMENTS",
-    "commands": "COMMANDS",
-}
 
-
-def part_of(path, kind=None):
-    """kind: of NAMES. Returns: the number of its image; -1 for a file with one"""
+def part_of(path, name=None):
+    """Returns: the number of the image with that name; -1 for a file with one"""
     parts = library.Arrays().parts(path)
     if not parts:
         return -1
     found = [part.split(" ")[1] for part in parts.split("; ")]  # "0: COMMANDS f32 [9, 4]"
-    name = NAMES.get(kind)
     if name in found:
         return found.index(name)
     missing = f", none of them named {name}" if name else ""
@@ -26,5 +17,5 @@ def part_of(path, kind=None):
                               " `gst-imaging convert FILE ONE.npy --part=NUMBER`.")
 
 
-def read(path, kind=None):
-    return library.Arrays(part_of(path, kind)).read(path)
+def read(path, name=None):
+    return library.Arrays(part_of(path, name)).read(path)

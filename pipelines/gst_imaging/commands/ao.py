@@ -88,9 +88,9 @@ def add_arguments(parser):
     gainscommand.add_arguments(parser)
 
 
-def read_array(np, path, kind=None):
-    """kind: of images.NAMES, for a file with several"""
-    values = images.read(path, kind)
+def read_array(np, path, image=None):
+    """image: its name, in a file with several"""
+    values = images.read(path, image)
     if not np.isfinite(values).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"place {list(place)}"
@@ -99,7 +99,7 @@ def read_array(np, path, kind=None):
 
 
 def read_modes(np, path, n_commands):
-    values = read_array(np, path, "modes")
+    values = read_array(np, path, "MODES_TO_COMMANDS")
     modes = telemetry.modes_of(values)
     if modes.ndim != 2 or len(modes) != n_commands or np.iscomplexobj(modes) or not modes.any():
         raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; modes of {n_commands} commands are real numbers that are not all 0,"
@@ -333,7 +333,7 @@ class Recording:
     def prepare(self, pipeline):
         self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
         try:
-            self.files = telemetry.matrices(self.np, lambda path, kind: read_array(self.np, path, kind), self.loop.element,
+            self.files = telemetry.matrices(self.np, lambda path, image: read_array(self.np, path, image), self.loop.element,
                                             self.read_in_order)
         except (ValueError, IndexError):  # shreconstruct refuses such a shape, with a sentence
             self.files = {}
