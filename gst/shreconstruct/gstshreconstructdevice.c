@@ -178,16 +178,8 @@ begin_on_device (GstShReconstructDevice *self, ImkShreconstruct *kernel,
 {
   ImkStatus status;
 
-  self->images[SLOPES] = (ImkImage){.width = 2 * s->n_cells,
-      .height = 1,
-      .channels = 1,
-      .type = IMK_TYPE_F32,
-      .stride = 2 * s->n_cells * sizeof (gfloat)};
-  self->images[FLAGS] = (ImkImage){.width = s->n_cells,
-      .height = 1,
-      .channels = 1,
-      .type = IMK_TYPE_U8,
-      .stride = s->n_cells};
+  gst_sh_reconstruct_slopes_images (
+      s, &self->images[SLOPES], &self->images[FLAGS]);
   self->stream = stream_of (self, s);
   gst_imaging_engine_note_memory (
       self->engine, gst_imaging_buffer_memory_name (s->slopes_buffer));

@@ -291,7 +291,7 @@ gst_sh_reconstruct_kernel_apply (GstShReconstructKernel *self,
   if (status != IMK_OK)
     return status;
   if (!before || !self->now || groups & GST_SH_RECONSTRUCT_KERNEL ||
-      gst_sh_reconstruct_prepared_is_for_limits (self->prepared, s))
+      gst_sh_reconstruct_prepared_is_for_inverse (self->prepared, s))
     return gst_imaging_engine_renew (self->element->engine, error);
   if (groups & (GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_OUTPUT |
                    GST_SH_RECONSTRUCT_WAVEFRONT))

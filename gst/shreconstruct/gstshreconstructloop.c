@@ -40,12 +40,15 @@ static ImkStatus
 process_on_cpu (
     GstShReconstructLoop *self, GstShReconstructFrame *f, ImkError *error)
 {
+  ImkImage slopes, flags;
   ImkStatus status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
 
-  if (status == IMK_OK)
-    imk_shreconstruct_process (self->kernel->now, f->slopes.slopes,
-        f->slopes.flags, self->kernel->commands, &f->report);
-  return status;
+  if (status != IMK_OK)
+    return status;
+  gst_sh_reconstruct_slopes_images (&f->slopes, &slopes, &flags);
+  return imk_shreconstruct_process (self->kernel->now, &slopes,
+      flags.data ? &flags : NULL, self->kernel->commands, &f->report, NULL,
+      error);
 }
 
 /* Slopes that were on a device that fails are lost: the mirror stays as it is

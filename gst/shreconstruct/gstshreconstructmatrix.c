@@ -126,18 +126,8 @@ gst_sh_reconstruct_modes_load (
   return array;
 }
 
-/* Where names do not tell, slopes are where the property has them, and in a
- * cube along a row. */
-static gboolean
-has_slopes_along_row (
-    const gchar *row, const gchar *column, gboolean is_cube, guint axis)
-{
-  if (has_slopes (row) != has_slopes (column))
-    return has_slopes (row);
-  return is_cube || axis == 0;
-}
-
-/* Slopes become those of @axis. */
+/* Slopes become those of @axis. Where names do not tell, slopes are where the
+ * property has them, and in a cube along a row. */
 static void
 orient_slopes (GstShReconstructMatrix *self, const GstStructure *axes,
     gboolean is_cube, guint axis)
@@ -146,14 +136,18 @@ orient_slopes (GstShReconstructMatrix *self, const GstStructure *axes,
   g_autofree gchar *both = g_strjoin (" ", x, y, NULL);
   g_autofree gchar *mode = axis_name (axes, 2);
   const gchar *row = is_cube ? both : x, *column = is_cube ? mode : y;
-  const gboolean along_row = has_slopes_along_row (row, column, is_cube, axis);
+  const gboolean is_named = has_slopes (row) != has_slopes (column);
+  const gboolean along_row = is_named ? has_slopes (row) : is_cube || axis == 0;
+  const gchar *name = along_row ? row : column;
 
-  self->order = named_order (along_row ? row : column);
+  self->name = is_named ? g_strdup (name) : NULL;
+  self->order = named_order (name);
   self->rows = named_rows (along_row ? column : row);
   self->is_guess &= along_row && self->order == GST_SH_RECONSTRUCT_ORDER_AUTO;
   if (self->is_guess)
     self->order = GST_SH_RECONSTRUCT_ORDER_INTERLEAVED;
-  if (along_row != (axis == 0)) {
+  self->is_transposed = along_row != (axis == 0);
+  if (self->is_transposed) {
     self->array = transpose (self->array);
     g_strlcat (self->array->text, is_cube ? " as a cube" : ", transposed",
         sizeof (self->array->text));
@@ -278,9 +272,7 @@ gst_sh_reconstruct_matrix_load (
     g_free (array);
     return NULL;
   }
-  self = g_new (GstShReconstructMatrix, 1);
-  self->order = GST_SH_RECONSTRUCT_ORDER_AUTO;
-  self->rows = GST_SH_RECONSTRUCT_ROWS_UNNAMED;
+  self = g_new0 (GstShReconstructMatrix, 1);
   self->is_guess =
       array->n_dims == 3 && array->dims[2] == 2 && array->dims[1] != 2;
   self->array = array;
@@ -303,6 +295,7 @@ gst_sh_reconstruct_matrix_free (gpointer matrix)
   GstShReconstructMatrix *self = matrix;
 
   g_free (self->array);
+  g_free (self->name);
   g_free (self->lenslets);
   g_free (self);
 }

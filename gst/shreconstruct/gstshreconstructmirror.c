@@ -38,7 +38,7 @@ take_matrix (GstShReconstructMirror *self, const GstImagingFile *file)
   if (n != self->n) {
     self->n = n;
     self->sent = g_renew (gfloat, self->sent, n);
-    self->reference = g_renew (gfloat, self->reference, n);
+    self->own_c0 = g_renew (gfloat, self->own_c0, n);
     self->lack = g_renew (gfloat, self->lack, n);
     self->has_sent = FALSE;
   }
@@ -46,34 +46,25 @@ take_matrix (GstShReconstructMirror *self, const GstImagingFile *file)
   return TRUE;
 }
 
-/* Returns: (transfer full): c0 of the main output */
-static gfloat *
-make_reference (const ImkShreconstructConfig *c)
-{
-  gfloat *commands = g_new (gfloat, c->n_commands);
-
-  for (guint k = 0; k < c->n_commands; k++)
-    commands[k] = (gfloat) imk_shreconstruct_reference_command (c, k);
-  return commands;
-}
-
-/* @commands: (transfer full): c0 */
+/* @is_new: T is another one */
 static void
-take_reference (GstShReconstructMirror *self, gfloat *commands, gboolean is_new)
+take_c0 (GstShReconstructMirror *self, const ImkShreconstructConfig *c,
+    gboolean is_new)
 {
   const gsize size = self->n * sizeof (gfloat);
-  g_autofree gfloat *before = g_steal_pointer (&self->commands);
-  g_autofree gfloat *reference = NULL;
+  g_autofree gfloat *before = g_steal_pointer (&self->c0);
+  g_autofree gfloat *own_before = NULL;
 
-  self->commands = commands;
+  self->c0 = g_new (gfloat, c->n_commands);
+  for (guint k = 0; k < c->n_commands; k++)
+    self->c0[k] = (gfloat) imk_shreconstruct_c0 (c, k);
   if (!is_new &&
-      memcmp (commands, before, self->n_commands * sizeof (gfloat)) == 0)
+      memcmp (self->c0, before, c->n_commands * sizeof (gfloat)) == 0)
     return;
-  reference = g_malloc (size);
-  multiply (self, commands, reference);
+  own_before = g_memdup2 (self->own_c0, size);
+  multiply (self, self->c0, self->own_c0);
   self->is_moving |=
-      self->has_sent && memcmp (reference, self->reference, size) != 0;
-  memcpy (self->reference, reference, size);
+      self->has_sent && memcmp (self->own_c0, own_before, size) != 0;
 }
 
 gboolean
@@ -88,12 +79,11 @@ gst_sh_reconstruct_mirror_take (
     return TRUE;
   }
   is_new = take_matrix (self, plan->mirrors[i]);
-  take_reference (self, make_reference (&plan->config), is_new);
+  take_c0 (self, &plan->config, is_new);
   for (guint k = 0; k < self->n; k++) {
-    const gdouble clipped =
-        imk_shlimits_clip (&self->limits, self->reference[k]);
+    const gdouble clipped = imk_shlimits_clip (&self->limits, self->own_c0[k]);
 
-    is_within &= clipped == self->reference[k];
+    is_within &= clipped == self->own_c0[k];
     if (!self->has_sent)
       self->sent[k] = (gfloat) clipped;
   }
@@ -104,9 +94,9 @@ void
 gst_sh_reconstruct_mirror_clear (GstShReconstructMirror *self)
 {
   g_clear_pointer (&self->matrix, g_free);
-  g_clear_pointer (&self->commands, g_free);
+  g_clear_pointer (&self->c0, g_free);
   g_clear_pointer (&self->sent, g_free);
-  g_clear_pointer (&self->reference, g_free);
+  g_clear_pointer (&self->own_c0, g_free);
   g_clear_pointer (&self->lack, g_free);
   self->n = 0;
 }

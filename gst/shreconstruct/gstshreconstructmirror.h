@@ -9,9 +9,9 @@ G_BEGIN_DECLS
 /* @n: commands of the mirror
  * @matrix: (nullable): T [n_commands][n], transposed
  * @serial: of the file of @matrix
- * @commands: [n_commands]: c0
+ * @c0: [n_commands]: of the main output
  * @sent: [n]: its commands, T c0 before the first frame
- * @reference: [n]: T c0
+ * @own_c0: [n]: T c0
  * @lack: [n]: what limits have added to the last ones, but not on the way to
  *   another c0, which the mirror is to reach
  * @has_sent: @sent are those of a frame
@@ -19,7 +19,7 @@ G_BEGIN_DECLS
  * @is_moving: on the way to another c0 */
 typedef struct {
   guint n, n_commands, serial;
-  gfloat *matrix, *commands, *sent, *reference, *lack;
+  gfloat *matrix, *c0, *sent, *own_c0, *lack;
   ImkShlimits limits;
   gboolean has_sent, is_limited, is_moving;
 } GstShReconstructMirror;

@@ -8,7 +8,7 @@ typedef struct {
   ImkShreconstruct *kernel;
   gfloat *modes; /* (nullable) */
   ImkShreconstructFit fit;
-  gboolean is_for_limits;
+  gboolean is_for_inverse; /* not for other matrices */
 } Made;
 
 struct _GstShReconstructPrepared {
@@ -17,7 +17,7 @@ struct _GstShReconstructPrepared {
 
   GMutex lock; /* not while something is made: a frame may wait for it */
   gboolean is_on;
-  gboolean has_inverse; /* the kernel needs none for its first limit */
+  gboolean has_inverse; /* the kernel has had limits */
   ImkBackend backend;
   Made *made; /* (nullable) */
 };
@@ -88,12 +88,12 @@ has_limits (const GstShReconstructSettings *s)
   return imk_shlimits_has_any (&limits) || s->dead;
 }
 
-/* The inverse of M. Cells that are excluded would be so from the beginning
- * again. */
+/* For the first limit, and for other dead actuators. Cells that are excluded
+ * would be so from the beginning again. */
 static gboolean
 needs_inverse (const GstShReconstructSettings *s, guint groups)
 {
-  return s->modes && has_limits (s) && groups & GST_SH_RECONSTRUCT_CONTROL &&
+  return s->modes && has_limits (s) && groups &&
          s->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
 }
 
@@ -131,9 +131,11 @@ gst_sh_reconstruct_prepared_make (GstShReconstructPrepared *self,
   made->settings = candidate;
   g_mutex_lock (&self->lock);
   made->backend = self->backend;
-  made->is_for_limits = !self->has_inverse && needs_inverse (candidate, groups);
+  made->is_for_inverse = needs_inverse (
+      candidate, groups & (self->has_inverse ? GST_SH_RECONSTRUCT_INVERSE
+                                             : GST_SH_RECONSTRUCT_CONTROL));
   wants = self->is_on && candidate->matrix &&
-          (groups & GST_SH_RECONSTRUCT_KERNEL || made->is_for_limits);
+          (groups & GST_SH_RECONSTRUCT_KERNEL || made->is_for_inverse);
   g_mutex_unlock (&self->lock);
   if (wants && made->backend == IMK_BACKEND_CUDA) {
     made->context = gst_imaging_engine_ref_context (self->engine);
@@ -175,22 +177,24 @@ gst_sh_reconstruct_prepared_stop (GstShReconstructPrepared *self)
 
 /* Under the lock. */
 static gboolean
-made_fits (GstShReconstructPrepared *self, const GstShReconstructSettings *s)
+made_fits (GstShReconstructPrepared *self, const GstShReconstructSettings *s,
+    guint groups)
 {
   return self->made && (gst_imaging_settings_groups_of_change (
                             self->settings, self->made->settings, s) &
-                           GST_SH_RECONSTRUCT_KERNEL) == 0;
+                           groups) == 0;
 }
 
 gboolean
-gst_sh_reconstruct_prepared_is_for_limits (
+gst_sh_reconstruct_prepared_is_for_inverse (
     GstShReconstructPrepared *self, const GstShReconstructSettings *settings)
 {
   gboolean is;
 
   g_mutex_lock (&self->lock);
-  is = !self->has_inverse && made_fits (self, settings) &&
-       self->made->is_for_limits;
+  is = made_fits (self, settings,
+           GST_SH_RECONSTRUCT_KERNEL | GST_SH_RECONSTRUCT_INVERSE) &&
+       self->made->is_for_inverse;
   g_mutex_unlock (&self->lock);
   return is;
 }
@@ -204,7 +208,9 @@ gst_sh_reconstruct_prepared_take (GstShReconstructPrepared *self,
   Made *made;
 
   g_mutex_lock (&self->lock);
-  made = made_fits (self, settings) ? g_steal_pointer (&self->made) : NULL;
+  made = made_fits (self, settings, GST_SH_RECONSTRUCT_KERNEL)
+             ? g_steal_pointer (&self->made)
+             : NULL;
   g_mutex_unlock (&self->lock);
   if (made && made->backend == backend &&
       (backend != IMK_BACKEND_CUDA ||

@@ -34,8 +34,9 @@ void gst_sh_reconstruct_prepared_begin (GstShReconstructPrepared *self,
  */
 void gst_sh_reconstruct_prepared_stop (GstShReconstructPrepared *self);
 
-/* Whether there is a kernel for the first limit of @settings. */
-gboolean gst_sh_reconstruct_prepared_is_for_limits (
+/* Whether there is a kernel of the same matrices with the inverse of M that
+ * @settings need. */
+gboolean gst_sh_reconstruct_prepared_is_for_inverse (
     GstShReconstructPrepared *self, const GstShReconstructSettings *settings);
 
 /* @modes: (out) (transfer full) (nullable): M, as of a plan with matrices

@@ -182,7 +182,8 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ARRAY ("mode-gains", LIVE, GST_SH_RECONSTRUCT_CONTROL,
         GstShReconstructSettings, mode_gains, -G_MAXDOUBLE, G_MAXDOUBLE, NULL,
         "Factors of the gain, one for each mode, 0 to 10. Empty: 1 for all"),
-    GST_IMAGING_INT_ARRAY ("dead-actuators", LIVE, GST_SH_RECONSTRUCT_CONTROL,
+    GST_IMAGING_INT_ARRAY ("dead-actuators", LIVE,
+        GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_INVERSE,
         GstShReconstructSettings, dead, G_MININT, G_MAXINT, NULL,
         "Numbers, from 0, of commands that stay at those of the reference and "
         "are not poked. Empty: none"),

@@ -50,11 +50,12 @@ typedef struct {
 } GstShReconstructSettings;
 
 /* Groups: what another kernel is made for; what changes its controller; what
- * becomes of its commands; the wavefront. */
+ * becomes of its commands; the wavefront; for which pinv (M) is another one. */
 #define GST_SH_RECONSTRUCT_KERNEL (1 << 0)
 #define GST_SH_RECONSTRUCT_CONTROL (1 << 1)
 #define GST_SH_RECONSTRUCT_OUTPUT (1 << 2)
 #define GST_SH_RECONSTRUCT_WAVEFRONT (1 << 3)
+#define GST_SH_RECONSTRUCT_INVERSE (1 << 4)
 
 extern const GstImagingSettingsTable gst_sh_reconstruct_table;
 

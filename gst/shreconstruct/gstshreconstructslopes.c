@@ -297,7 +297,7 @@ ImkStatus
 gst_sh_reconstruct_slopes_map (GstShReconstructSlopes *self, ImkError *error)
 {
   const guint n = self->n_cells;
-  const guint8 *numbers, *bytes;
+  const guint8 *numbers, *bytes, *from;
 
   if (self->slopes)
     return IMK_OK;
@@ -309,13 +309,27 @@ gst_sh_reconstruct_slopes_map (GstShReconstructSlopes *self, ImkError *error)
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
   }
   self->flags = bytes ? bytes + self->flags_at : NULL;
+  from = numbers + self->slopes_at;
   if (self->cell_step > 0)
     self->slopes = self->gathered =
         gather ((const gfloat *) (gconstpointer) numbers, n, self->cell_step,
             self->dx, self->dy);
+  else if (GPOINTER_TO_SIZE (from) % sizeof (gfloat) > 0)
+    self->slopes = self->gathered =
+        g_memdup2 (from, 2 * (gsize) n * sizeof (gfloat));
   else
-    self->slopes = (const gfloat *) (gconstpointer) (numbers + self->slopes_at);
+    self->slopes = (const gfloat *) (gconstpointer) from;
   return IMK_OK;
+}
+
+void
+gst_sh_reconstruct_slopes_images (
+    const GstShReconstructSlopes *self, ImkImage *slopes, ImkImage *flags)
+{
+  *slopes = imk_image_of_rows (
+      (gpointer) self->slopes, IMK_TYPE_F32, 2 * self->n_cells, 1);
+  *flags =
+      imk_image_of_rows ((gpointer) self->flags, IMK_TYPE_U8, self->n_cells, 1);
 }
 
 const guint32 *

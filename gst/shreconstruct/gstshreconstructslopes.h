@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gstimaging-prelude.h"
-#include "imk/status.h"
+#include "imk/image.h"
 
 G_BEGIN_DECLS
 
@@ -61,6 +61,10 @@ ImkStatus gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self,
 /* For the CPU, once or more. Waits for a device that makes them. */
 ImkStatus gst_sh_reconstruct_slopes_map (
     GstShReconstructSlopes *self, ImkError *error);
+/* As a kernel takes them, but for memory of a device: without data where they
+ * are not mapped, or there are no flags. */
+void gst_sh_reconstruct_slopes_images (
+    const GstShReconstructSlopes *self, ImkImage *slopes, ImkImage *flags);
 /* Returns: (nullable): row and column of each lenslet, [n_cells][2]; until
  * close. The wavefront and the file of a calibration need them. */
 const guint32 *gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self);

@@ -19,7 +19,7 @@ warn_of_clipping (GstShReconstructWarnings *self, GstElement *element,
   for (guint i = 0; i < c->n_commands && !self->is_clipped; i++) {
     const gdouble reference = c->reference ? c->reference[i] : 0;
 
-    self->is_clipped = imk_shreconstruct_reference_command (c, i) != reference;
+    self->is_clipped = imk_shreconstruct_c0 (c, i) != reference;
     if (self->is_clipped && !was_clipped)
       GST_ELEMENT_WARNING (element, LIBRARY, SETTINGS,
           ("Reference command %u is %g, beyond minimum or maximum, so the "

@@ -5,7 +5,6 @@
 
 #include "core/config.h"
 #include "shreconstruct/shreconstruct-object.h"
-#include "shreconstruct/shreconstruct-reference.h"
 
 /* gain and leak are terms of each mode like any others. */
 static void
@@ -38,8 +37,7 @@ copy_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
   if (c->offsets)
     memcpy (s->offsets, c->offsets, n_slopes * sizeof (float));
   for (uint32_t k = 0; k < c->n_commands; k++)
-    s->c0_of_frame[k] = s->c0[k] =
-        (float) imk_shreconstruct_reference_command (c, k);
+    s->c0_of_frame[k] = s->c0[k] = (float) imk_shreconstruct_c0 (c, k);
   if (c->dead)
     memcpy (s->dead, c->dead, c->n_commands);
   fill_terms (s, c);

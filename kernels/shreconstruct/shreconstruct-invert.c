@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "shreconstruct/shreconstruct-reference.h"
+#include "shreconstruct/shreconstruct-private.h"
 
 /* Columns count as dependent where less than this part of one is left when the
  * others are taken off: float32 has 1.2e-7. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the object, the reference, cpu/ and exclude/ share. */
+/* What the object, cpu/ and exclude/ share. */
 #pragma once
 
 #include "shreconstruct/shreconstruct-backend.h"
@@ -49,6 +49,12 @@ imk_shreconstruct_room (uint32_t n_rows)
  * D M. @config is not checked. */
 ImkStatus imk_shreconstruct_find_fit_as (const ImkShreconstructConfig *config,
     bool is_modal, ImkShreconstructFit *fit, ImkError *error);
+
+/* Where the others make all modes, rows of M of dead actuators count as 0.
+ * Returns: pinv (M) = (M^T M)^-1 M^T in @inverse; false if its columns are not
+ * independent, or without memory */
+bool imk_shreconstruct_invert (
+    const ImkShreconstructConfig *config, double *inverse);
 
 /* --- cells that are out of the fit: exclude/exclude.c --------------------- */
 

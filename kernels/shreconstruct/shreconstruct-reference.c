@@ -7,21 +7,31 @@
  *   c is limited, and q follows it                limit (), back_calculate ()
  *
  * Gendron and Lena 1994 (modal control); Astrom and Murray, Feedback Systems
- * (back-calculation). The last function is a frame from beginning to end. */
+ * (back-calculation). The last function is a frame from beginning to end.
+ * Nothing here is shared with the backends, which it judges. */
 #include "shreconstruct/shreconstruct-reference.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "shreconstruct/shreconstruct-private.h"
-
 enum { TERMS = IMK_SHRECONSTRUCT_MAX_TERMS + 1 };
+
+/* Of a mode that the actuators that are not dead make. */
+#define LEAST_PART 0.01
 
 static void
 shift (double *past, uint32_t n)
 {
   memmove (past + n, past, (TERMS - 1) * n * sizeof (*past));
+}
+
+static bool
+is_valid (const ImkShreconstructConfig *c, const float *slopes,
+    const uint8_t *flags, uint32_t cell)
+{
+  return !(flags && flags[cell] & 227) && fabs (slopes[cell]) <= 1e6 &&
+         fabs (slopes[c->n_cells + cell]) <= 1e6;
 }
 
 static uint32_t
@@ -31,8 +41,7 @@ count_valid (
   uint32_t n_valid = 0;
 
   for (uint32_t i = 0; i < c->n_cells; i++)
-    n_valid += imk_shreconstruct_is_valid (
-        slopes[i], slopes[c->n_cells + i], flags ? flags[i] : 0);
+    n_valid += is_valid (c, slopes, flags, i);
   return n_valid;
 }
 
@@ -46,8 +55,7 @@ take_slopes (const ImkShreconstructConfig *c, const float *slopes,
 
   for (uint32_t i = 0; i < c->n_cells; i++) {
     const uint32_t at[] = {i, c->n_cells + i};
-    bool valid = imk_shreconstruct_is_valid (
-        slopes[at[0]], slopes[at[1]], flags ? flags[i] : 0);
+    bool valid = is_valid (c, slopes, flags, i);
 
     for (int axis = 0; axis < 2; axis++) {
       double offset = c->offsets ? c->offsets[at[axis]] : 0;
@@ -80,22 +88,29 @@ interaction (const ImkShreconstructConfig *c, uint32_t i, uint32_t mode)
 }
 
 /* Gauss: @a [n][2 n], of which the right half is 1, becomes its inverse there.
- */
-static void
+ * Returns: the least part of its diagonal that the rows before leave */
+static double
 eliminate (double *a, uint32_t n)
 {
   uint32_t width = 2 * n;
+  double *whole = malloc (n * sizeof (*whole) + 1), least = 1;
 
   for (uint32_t i = 0; i < n; i++)
+    whole[i] = a[i * width + i];
+  for (uint32_t i = 0; i < n; i++) {
+    least = fmin (least, a[i * width + i] / whole[i]);
     for (uint32_t row = 0; row < n; row++) {
       double factor = a[row * width + i] / a[i * width + i];
 
       for (uint32_t j = i; row != i && j <= n + i; j++)
         a[row * width + j] -= factor * a[i * width + j];
     }
+  }
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = n; j < width; j++)
       a[i * width + j] /= a[i * width + i];
+  free (whole);
+  return least;
 }
 
 /* y of K y = @g, but for eigenvalues of K near 0: see the header.
@@ -181,14 +196,25 @@ control (const ImkShreconstructConfig *c, const double *q, const double *u,
   return sum;
 }
 
-/* Returns: the next number on the way from @before to command @k of c0 */
+/* A NaN stays one. */
 static double
-toward_reference (const ImkShreconstructConfig *c, uint32_t k, double before)
+between (double least, double most, double number)
 {
-  const ImkShlimits limits = imk_shreconstruct_limits (c);
+  return number < least ? least : number > most ? most : number;
+}
 
-  return imk_shlimits_slew (
-      &limits, imk_shreconstruct_reference_command (c, k), before);
+/* Returns: command @k of c0 */
+static double
+find_c0 (const ImkShreconstructConfig *c, uint32_t k)
+{
+  return between (c->minimum, c->maximum, c->reference ? c->reference[k] : 0);
+}
+
+/* Returns: the next number on the way from @before to @wanted */
+static double
+step (const ImkShreconstructConfig *c, double wanted, double before)
+{
+  return between (before - c->slew, before + c->slew, wanted);
 }
 
 /* Returns: @wanted within the limits */
@@ -196,10 +222,9 @@ static double
 limit (
     const ImkShreconstructConfig *c, uint32_t k, double wanted, double before)
 {
-  const ImkShlimits limits = imk_shreconstruct_limits (c);
-
-  return c->dead && c->dead[k] ? toward_reference (c, k, before)
-                               : imk_shlimits_send (&limits, wanted, before);
+  return c->dead && c->dead[k]
+             ? step (c, find_c0 (c, k), before)
+             : between (c->minimum, c->maximum, step (c, wanted, before));
 }
 
 /* The controller's q follows what was limited. */
@@ -215,10 +240,10 @@ back_calculate (const ImkShreconstructConfig *c, const double *inverse,
 }
 
 static double
-command (const ImkShreconstructConfig *c, const double *reference,
-    const double *q, uint32_t k)
+command (const ImkShreconstructConfig *c, const double *c0, const double *q,
+    uint32_t k)
 {
-  double sum = reference[k];
+  double sum = c0[k];
 
   if (!c->modes)
     return sum + q[k];
@@ -227,21 +252,81 @@ command (const ImkShreconstructConfig *c, const double *reference,
   return sum;
 }
 
+/* --- pinv (M) --------------------------------------------------------------
+ */
+
+/* Part of the square of mode @m that is of actuators that are not dead. */
+static double
+live_part (const ImkShreconstructConfig *c, uint32_t m)
+{
+  double live = 0, all = 0;
+
+  for (uint32_t k = 0; k < c->n_commands; k++) {
+    const double d = c->modes[(size_t) k * c->n_modes + m];
+
+    all += d * d;
+    live += c->dead[k] ? 0 : d * d;
+  }
+  return live / all;
+}
+
+/* (M^T M)^-1 M^T, without the rows of M of @dead ones
+ * Returns: the least part of a mode that those before it do not make */
+static double
+invert (const ImkShreconstructConfig *c, const uint8_t *dead, double *inverse)
+{
+  const size_t n = c->n_modes;
+  double *a = calloc (2 * n * n, sizeof (*a)), least;
+
+  for (size_t k = 0; k < c->n_commands; k++)
+    for (size_t i = 0; i < n && !(dead && dead[k]); i++)
+      for (size_t j = 0; j < n; j++)
+        a[i * 2 * n + j] +=
+            (double) c->modes[k * n + i] * (double) c->modes[k * n + j];
+  for (size_t i = 0; i < n; i++)
+    a[i * 2 * n + n + i] = 1;
+  least = eliminate (a, (uint32_t) n);
+  for (size_t m = 0; m < n; m++)
+    for (size_t k = 0; k < c->n_commands; k++) {
+      inverse[m * c->n_commands + k] = 0;
+      for (size_t j = 0; j < n && !(dead && dead[k]); j++)
+        inverse[m * c->n_commands + k] +=
+            a[m * 2 * n + n + j] * c->modes[k * n + j];
+    }
+  free (a);
+  return least;
+}
+
+void
+imk_shreconstruct_reference_invert (
+    const ImkShreconstructConfig *c, double *inverse)
+{
+  double least = c->dead ? 1 : 0;
+
+  for (uint32_t m = 0; c->dead && m < c->n_modes; m++)
+    least = fmin (least, live_part (c, m));
+  if (!(least > LEAST_PART && invert (c, c->dead, inverse) > LEAST_PART))
+    invert (c, NULL, inverse);
+}
+
+/* --- a frame ---------------------------------------------------------------
+ */
+
 /* A step to c0. The controller has no past but what was sent, and c0 is there
  * from the next frame with light on. */
 static void
 rest_in_the_dark (const ImkShreconstructConfig *c, ImkShreconstructPast *past)
 {
-  double *before = past->commands_before, *reference = past->reference_before;
+  double *before = past->commands_before, *c0 = past->c0_before;
 
   memset (past->q, 0, (size_t) TERMS * c->n_modes * sizeof (*past->q));
   memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
   memset (past->slopes_before, 0, 2 * (size_t) c->n_cells * sizeof (double));
   for (uint32_t k = 0; k < c->n_commands; k++) {
-    reference[k] = imk_shreconstruct_reference_command (c, k);
-    before[k] = toward_reference (c, k, before[k]);
+    c0[k] = find_c0 (c, k);
+    before[k] = step (c, c0[k], before[k]);
     if (isfinite (c->slew))
-      back_calculate (c, past->inverse, k, before[k] - reference[k], past->q);
+      back_calculate (c, past->inverse, k, before[k] - c0[k], past->q);
   }
   for (uint32_t i = 1; i < TERMS; i++)
     memcpy (past->q + i * (size_t) c->n_modes, past->q,
@@ -254,10 +339,10 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
     double *commands)
 {
   double *s = past->slopes_before, *before = past->commands_before;
-  double *reference = past->reference_before;
+  double *c0 = past->c0_before;
   uint32_t *out, n_out;
 
-  if (imk_shreconstruct_is_dark (c, count_valid (c, slopes, flags))) {
+  if (count_valid (c, slopes, flags) < c->min_valid * c->n_cells) {
     if (c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
       rest_in_the_dark (c, past);
     memcpy (commands, before, c->n_commands * sizeof (*commands));
@@ -272,9 +357,9 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   for (uint32_t m = 0; m < c->n_modes; m++)
     past->q[m] = control (c, past->q, past->u, m);
   for (uint32_t k = 0; k < c->n_commands; k++)
-    reference[k] = toward_reference (c, k, reference[k]);
+    c0[k] = step (c, find_c0 (c, k), c0[k]);
   for (uint32_t k = 0; k < c->n_commands; k++)
-    commands[k] = command (c, reference, past->q, k);
+    commands[k] = command (c, c0, past->q, k);
   for (uint32_t k = 0; k < c->n_commands; k++) {
     double wanted = commands[k];
 

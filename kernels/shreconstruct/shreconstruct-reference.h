@@ -7,11 +7,11 @@
 
 /* @q, @u: the past, newest first, [MAX_TERMS + 1][n_modes]; @slopes_before
  * [2 n_cells] and @commands_before [n_commands]: of the frame before;
- * @reference_before [n_commands]: the c0 that these commands are about
+ * @c0_before [n_commands]: the c0 that these commands are about
  * @inverse: (nullable): pinv (M) [n_modes][n_commands]
  * @scale: k of R = k P D^T; read with IMK_SHRECONSTRUCT_INVALID_EXCLUDE */
 typedef struct ImkShreconstructPast {
-  double *q, *u, *slopes_before, *commands_before, *reference_before;
+  double *q, *u, *slopes_before, *commands_before, *c0_before;
   const double *inverse;
   double scale;
 } ImkShreconstructPast;
@@ -21,7 +21,6 @@ void imk_shreconstruct_reference (const ImkShreconstructConfig *config,
     double *commands);
 
 /* Where the others make all modes, rows of M of dead actuators count as 0.
- * Returns: pinv (M) = (M^T M)^-1 M^T in @inverse; false if its columns are not
- * independent, or without memory */
-bool imk_shreconstruct_invert (
+ * @inverse: (out): pinv (M) = (M^T M)^-1 M^T [n_modes][n_commands] */
+void imk_shreconstruct_reference_invert (
     const ImkShreconstructConfig *config, double *inverse);

@@ -69,21 +69,6 @@ end_frame (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
     *report = r;
 }
 
-void
-imk_shreconstruct_process (ImkShreconstruct *self, const float *slopes,
-    const uint8_t *flags, float *commands, ImkShreconstructReport *report)
-{
-  if (self->backend != &imk_shreconstruct_cpu) {
-    imk_shreconstruct_commands (self, commands);
-    return;
-  }
-  self->frame.slopes.data = (void *) slopes;
-  self->frame.flags.data = (void *) flags;
-  imk_shreconstruct_step_to_c0 (self, NULL); /* on the CPU it cannot fail */
-  self->backend->process (self->backend_state, &self->frame, NULL, NULL);
-  end_frame (self, commands, report);
-}
-
 ImkStatus
 imk_shreconstruct_begin (ImkShreconstruct *self, const ImkImage *slopes,
     const ImkImage *flags, void *stream, ImkError *error)
@@ -123,9 +108,9 @@ imk_shreconstruct_end (ImkShreconstruct *self, float *commands,
 }
 
 ImkStatus
-imk_shreconstruct_process_images (ImkShreconstruct *self,
-    const ImkImage *slopes, const ImkImage *flags, float *commands,
-    ImkShreconstructReport *report, void *stream, ImkError *error)
+imk_shreconstruct_process (ImkShreconstruct *self, const ImkImage *slopes,
+    const ImkImage *flags, float *commands, ImkShreconstructReport *report,
+    void *stream, ImkError *error)
 {
   ImkStatus status =
       imk_shreconstruct_begin (self, slopes, flags, stream, error);

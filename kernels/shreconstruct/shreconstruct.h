@@ -108,8 +108,7 @@ typedef struct ImkShreconstructConfig {
 /* Returns: command @k of c0: that of @reference, or the nearer of @minimum and
  * @maximum beyond them */
 static inline double
-imk_shreconstruct_reference_command (
-    const ImkShreconstructConfig *c, uint32_t k)
+imk_shreconstruct_c0 (const ImkShreconstructConfig *c, uint32_t k)
 {
   const ImkShlimits limits = {c->minimum, c->maximum, c->slew};
 
@@ -214,12 +213,15 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
 
 /**
  * imk_shreconstruct_process: (one frame, closed loop)
- * @self: on the CPU; on a device @commands are those of the last frame
- * @slopes: [2][n_cells]: all dx, then all dy
- * @flags: (nullable): [n_cells] of shcentroid; a cell is invalid if flags & 227
- *   is not 0, or if one of its slopes is NaN or beyond 1e6
- * @commands: (out): [n_commands]
+ * @slopes: f32, 2 n_cells x 1: all dx, then all dy. For a device it is in its
+ *   memory, or page-locked
+ * @flags: (nullable): u8, n_cells x 1, of shcentroid, likewise; a cell is
+ *   invalid if flags & 227 is not 0, or if one of its slopes is NaN or beyond
+ *   1e6
+ * @commands: (out): [n_commands], in host memory
  * @report: (out) (nullable)
+ * @stream: of the device: cudaStream_t, NULL for the CPU. What is on it comes
+ *   first
  *
  *   s = slopes - offsets of valid cells
  *   u[t] = -R s                                             float32
@@ -257,18 +259,18 @@ IMK_API bool imk_shreconstruct_rest (ImkShreconstruct *self);
  * On a CPU a product adds up columns in their order, so results depend
  * neither on threads nor on the instruction set. On a GPU it has another order,
  * the same for each frame; commands agree to 1e-5 of their rms.
+ * Returns: as imk_shreconstruct_begin() and imk_shreconstruct_end(), which this
+ *   is in one call
  * Source: Gendron and Lena 1994, A&A 291, 337 (modal control of an integrator);
  * Astrom and Murray, Feedback Systems, on integrator windup (back-calculation).
  */
-IMK_API void imk_shreconstruct_process (ImkShreconstruct *self,
-    const float *slopes, const uint8_t *flags, float *commands,
-    ImkShreconstructReport *report);
+IMK_API ImkStatus imk_shreconstruct_process (ImkShreconstruct *self,
+    const ImkImage *slopes, const ImkImage *flags, float *commands,
+    ImkShreconstructReport *report, void *stream, ImkError *error);
 
 /**
- * imk_shreconstruct_begin: (the same on either backend: begins a frame)
- * @slopes: f32, 2 n_cells x 1; for a device in its memory, or page-locked
- * @flags: (nullable): u8, n_cells x 1, likewise
- * @stream: of the device: cudaStream_t. What is on it comes first
+ * imk_shreconstruct_begin: (begins a frame)
+ * @slopes, @flags, @stream: as of imk_shreconstruct_process()
  *
  * A device works when the call returns. imk_shreconstruct_end() is next, and
  * nothing else of @self before it.
@@ -280,8 +282,7 @@ IMK_API ImkStatus imk_shreconstruct_begin (ImkShreconstruct *self,
 
 /**
  * imk_shreconstruct_end: (waits for the frame)
- * @commands: (out): [n_commands], in host memory
- * @report: (out) (nullable)
+ * @commands, @report: as of imk_shreconstruct_process()
  * @stream: that of imk_shreconstruct_begin()
  *
  * Returns: IMK_ERROR_DEVICE, and the state is that before the frame or the one
@@ -289,11 +290,6 @@ IMK_API ImkStatus imk_shreconstruct_begin (ImkShreconstruct *self,
 IMK_API ImkStatus imk_shreconstruct_end (ImkShreconstruct *self,
     float *commands, ImkShreconstructReport *report, void *stream,
     ImkError *error);
-
-/* imk_shreconstruct_begin() and imk_shreconstruct_end() in one call. */
-IMK_API ImkStatus imk_shreconstruct_process_images (ImkShreconstruct *self,
-    const ImkImage *slopes, const ImkImage *flags, float *commands,
-    ImkShreconstructReport *report, void *stream, ImkError *error);
 
 /* The commands of the last frame, or of the reference: where the loop is open
  * or frozen. */

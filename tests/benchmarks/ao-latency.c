@@ -260,8 +260,9 @@ time_kernels (Loop *l, guint i)
   l->in.data = bench_ring_at (&l->frames, i);
   bench_ok (imk_shcentroid_process (l->centroid, &l->in, &l->out, NULL, &error),
       &error);
-  imk_shreconstruct_process (
-      l->reconstruct, l->slopes, NULL, l->commands, NULL);
+  bench_ok (imk_shreconstruct_process (
+                l->reconstruct, &l->out, NULL, l->commands, NULL, NULL, &error),
+      &error);
   return bench_now () - start;
 }
 

@@ -339,8 +339,9 @@ open_shreconstruct (Work *w, const Sizes *s)
   c.n_modes = c.n_commands = s->commands;
   c.matrix = matrix;
   c.n_threads = s->threads;
+  w->in = imk_image_of_rows (
+      calloc (s->commands, sizeof (float)), IMK_TYPE_F32, s->commands, 1);
   w->more[0] = calloc (s->commands, sizeof (float));
-  w->more[1] = calloc (s->commands, sizeof (float));
   bench_ok (imk_shreconstruct_new (backend (), &c, &kernel, &error), &error);
   free (matrix);
   w->kernel = kernel;
@@ -352,7 +353,9 @@ run_shreconstruct (void *data, uint32_t turn)
   Work *w = data;
 
   (void) turn;
-  imk_shreconstruct_process (w->kernel, w->more[0], NULL, w->more[1], NULL);
+  bench_ok (imk_shreconstruct_process (
+                w->kernel, &w->in, NULL, w->more[0], NULL, NULL, &error),
+      &error);
 }
 
 /* ------------------------------------------------------------------------ */

@@ -297,8 +297,8 @@ time_kernels (Kernels *k, guint i)
       imk_shcentroid_process_flags (k->centroid, &k->frames[i % N_BUFFERS],
           &k->slopes, NULL, &k->flags, k->stream, &error),
       &error);
-  bench_ok (imk_shreconstruct_process_images (k->reconstruct, &k->slopes,
-                &k->flags, k->commands, NULL, k->stream, &error),
+  bench_ok (imk_shreconstruct_process (k->reconstruct, &k->slopes, &k->flags,
+                k->commands, NULL, k->stream, &error),
       &error);
   return bench_now () - start;
 }

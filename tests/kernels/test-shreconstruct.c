@@ -56,8 +56,21 @@ process_on_device (ImkShreconstruct *self, const float *slopes,
   memcpy (f.image.data, flags, N_CELLS);
   there = test_to_device (&s);
   mapped = test_to_mapped (&f); /* either memory will do */
-  test_ok (imk_shreconstruct_process_images (
+  test_ok (imk_shreconstruct_process (
       self, &there, &mapped.image, commands, report, NULL, test_new_error ()));
+}
+
+/* On the CPU. */
+static void
+process_cells (ImkShreconstruct *self, uint32_t n_cells, const float *slopes,
+    const uint8_t *flags, float *commands, ImkShreconstructReport *report)
+{
+  ImkImage s =
+      imk_image_of_rows ((void *) slopes, IMK_TYPE_F32, 2 * n_cells, 1);
+  ImkImage f = imk_image_of_rows ((void *) flags, IMK_TYPE_U8, n_cells, 1);
+
+  test_ok (imk_shreconstruct_process (
+      self, &s, flags ? &f : NULL, commands, report, NULL, test_new_error ()));
 }
 
 static void
@@ -67,7 +80,7 @@ process (ImkShreconstruct *self, const float *slopes, const uint8_t *flags,
   if (on == IMK_BACKEND_CUDA)
     process_on_device (self, slopes, flags, commands, report);
   else
-    imk_shreconstruct_process (self, slopes, flags, commands, report);
+    process_cells (self, N_CELLS, slopes, flags, commands, report);
 }
 
 /* Slopes dx and dy in all cells. Returns: the first command */
@@ -491,13 +504,13 @@ live_through_failure (unsigned long nth, bool *failed)
   status = imk_shreconstruct_new (IMK_BACKEND_CUDA, &c, &self, &error);
   test_check ((status == IMK_OK) == (self != NULL), "call %lu: half made", nth);
   if (status == IMK_OK)
-    status = imk_shreconstruct_process_images (
+    status = imk_shreconstruct_process (
         self, &there, NULL, commands, NULL, NULL, &error);
   c.maximum = 0.1;
   if (status == IMK_OK)
     status = imk_shreconstruct_update (self, &c, &error);
   if (status == IMK_OK)
-    status = imk_shreconstruct_process_images (
+    status = imk_shreconstruct_process (
         self, &there, NULL, commands, NULL, NULL, &error);
   n_calls = imk_inject_failure (0, false);
   *failed = status != IMK_OK;
@@ -506,7 +519,7 @@ live_through_failure (unsigned long nth, bool *failed)
   if (self) {
     imk_shreconstruct_reset (self);
     if (status != IMK_OK) /* one failure is no lost device */
-      test_ok (imk_shreconstruct_process_images (
+      test_ok (imk_shreconstruct_process (
           self, &there, NULL, commands, NULL, NULL, test_new_error ()));
   }
   imk_shreconstruct_free (self);
@@ -561,7 +574,7 @@ error_of_storage (ImkShreconstructStorage storage, double range)
 
     c.storage = i ? storage : IMK_SHRECONSTRUCT_STORAGE_F32;
     self = make (&c);
-    imk_shreconstruct_process (self, slopes, NULL, i ? stored : exact, NULL);
+    process_cells (self, CELLS, slopes, NULL, i ? stored : exact, NULL);
   }
   for (int k = 0; k < COMMANDS; k++) {
     double scale = pow (range, -(k % 2)); /* each row counts alike */
@@ -609,7 +622,7 @@ hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
   c.matrix = matrix;
   c.n_threads = n_threads;
   self = make (&c);
-  process (self, slopes, NULL, commands, NULL);
+  process_cells (self, n_cells, slopes, NULL, commands, NULL);
   for (uint32_t i = 0; i < n_commands; i++) {
     union {
       float value;
@@ -692,7 +705,7 @@ check_five_cells (double gain)
         product += i + 1 == zero[t] ? 0 : d[i] * slopes[i];
         squares += d[i] * d[i];
       }
-    imk_shreconstruct_process (self, slopes, flags[t], &command, &report);
+    process_cells (self, CELLS, slopes, flags[t], &command, &report);
     check_near (
         command, -gain * product / squares, "a command of the cells left");
     test_check ((int) report.n_out == (out[t][0] > 0) + (out[t][1] > 0),
@@ -850,7 +863,7 @@ TEST (test_a_gain_is_found_where_it_can_be,
       slopes[i] = a.d[i][i / 2];
     }
     self = make (&a.config);
-    imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+    process_cells (self, PAIRED_CELLS, slopes, flags, commands, NULL);
     test_check (fabs (commands[0] + expected) < 2e-3 * expected,
         "%s: mode 0 is %g, not %g", cases[k].kind, commands[0], -expected);
   }
@@ -870,7 +883,7 @@ TEST (test_the_largest_eigenvalue_is_a_gain, "the largest eigenvalue is a gain")
   for (int i = 0; i < 2 * PAIRED_CELLS; i++)
     slopes[i] = i < PAIRED_CELLS;
   self = make (&a.config);
-  imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+  process_cells (self, PAIRED_CELLS, slopes, flags, commands, NULL);
   /* it is found by iteration */
   test_check (fabs (commands[0] + 1.5) < 1e-4, "mode 0 is %g", commands[0]);
   test_check (fabs (commands[1] + 1) < 1e-4, "mode 1 is %g", commands[1]);
@@ -918,7 +931,7 @@ TEST (test_modes_have_an_interaction_matrix_of_their_own,
     a.config.n_commands = cases[i].n_commands;
     a.config.interaction_is_modal = cases[i].is_modal;
     self = make (&a.config);
-    imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+    process_cells (self, PAIRED_CELLS, slopes, flags, commands, NULL);
     check_near (commands[0], -m[0] - 3 * m[1], "a command of cells left");
     check_near (commands[1], -m[3] - 3 * m[4], "a command of cells left");
   }
@@ -931,7 +944,7 @@ count_out (ImkShreconstruct *self, const uint8_t *flags)
   float commands[PAIRED_MODES];
   ImkShreconstructReport report;
 
-  imk_shreconstruct_process (self, slopes, flags, commands, &report);
+  process_cells (self, PAIRED_CELLS, slopes, flags, commands, &report);
   return report.n_out;
 }
 
@@ -1043,7 +1056,7 @@ find_weak_mode (double e)
   c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
   c.gain = 1;
   self = make (&c);
-  imk_shreconstruct_process (self, slopes, flags, &command, NULL);
+  process_cells (self, N_CELLS, slopes, flags, &command, NULL);
   return -command;
 }
 
@@ -1202,14 +1215,14 @@ TEST (test_flicker_adds_no_errors, "cells that flicker leave no errors")
   self = make (&c);
   for (int t = 0; t < FRAMES; t++) {
     flicker (flags, &seed);
-    imk_shreconstruct_process (self, slopes, flags, commands, &report);
+    process_cells (self, FLICKER_CELLS, slopes, flags, commands, &report);
     n_large += count_large (commands);
   }
   test_check (n_large == 0, "%u commands are large", n_large);
   for (int n_left = 1; n_left >= 0; n_left--) {
     memset (flags, 0, sizeof (flags));
     flags[7] = n_left;
-    imk_shreconstruct_process (self, slopes, flags, commands, &report);
+    process_cells (self, FLICKER_CELLS, slopes, flags, commands, &report);
     test_check ((int) report.n_out == n_left, "%u of %d cells are out",
         report.n_out, n_left);
     solve_valid (d, slopes, flags, x);
@@ -1249,7 +1262,7 @@ TEST (test_no_invalid_cell_keeps_a_valid_one_out,
   c.leak = 1;
   self = make (&c);
   for (int t = 0; t < 5; t++)
-    imk_shreconstruct_process (self, slopes, flags[t > 0], commands, &report);
+    process_cells (self, CELLS, slopes, flags[t > 0], commands, &report);
   test_check (report.n_out == 3, "%u of 3 cells are out", report.n_out);
   for (int k = 0; k < MODES; k++) /* no cell sees mode 1 */
     check_near (commands[k], k == 1 ? 0 : -1, "a mode of the valid cells");
@@ -1273,7 +1286,7 @@ TEST (test_rounding_moves_nothing, "rounding moves nothing")
   c.interaction = d;
   c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
   self = make (&c);
-  imk_shreconstruct_process (self, slopes, flags, commands, &report);
+  process_cells (self, N_CELLS, slopes, flags, commands, &report);
   check_near (commands[0], 0, "a command that nothing is known of");
   check_near (commands[1], 0, "another command that nothing is known of");
   test_check (report.n_out == 1, "%u cells are out", report.n_out);

@@ -12,7 +12,7 @@ from support import SOURCE, TIMEOUT, FolderCase, Gst, blocks, damage_sidecar, gs
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import library, metadata
-from gst_imaging.ao import aot, bases, interaction, telemetry
+from gst_imaging.ao import aot, bases, matrices, telemetry
 
 CELLS, PITCH = 6, 8  # along each axis
 SENSOR = f"shcentroid name=sh columns={CELLS} rows={CELLS} pitch-x={PITCH} pitch-y={PITCH}"
@@ -722,11 +722,8 @@ class Ao(Folder):
 
     def read_as_invert(self, path, axis):
         """Returns: the matrix, x of all cells and then y; None for one with an odd number of slopes"""
-        values = library.Arrays().read(path)
-        matrix, _name, order, _turned = interaction.turn(path, values, axis, lambda _text: None)
-        if matrix.shape[axis] % 2:
-            return None
-        return telemetry.in_order(np, matrix, axis, order == "interleaved").reshape(matrix.shape)
+        m = matrices.load(np, path, axis)
+        return None if m.values.shape[axis] % 2 else telemetry.in_order(np, m.values, axis, m.order == "interleaved").reshape(m.values.shape)
 
     def commands(self, n_cells, properties, slopes, *flags):
         """Returns: of a loop with gain 1"""
@@ -888,7 +885,7 @@ class Ao(Folder):
                 ([self.save("v.npy", np.ones(4))], "[2 cells, commands]", 3),
                 ([self.save("2.npy", np.load(good).reshape(2, N, 11))], f"[2, {N}, 11]: it can be [2, cells, commands], or a cube of 2 commands", 3),
                 ([self.save("o.npy", np.load(good)[1:, :10])], "a row may be missing, or it is transposed", 3),
-                ([self.save("x.npy", np.load(good) + 0j)], "has complex numbers", 3),
+                ([self.save("x.npy", np.load(good) + 0j)], "holds complex numbers, expected are real", 3),
                 ([self.save("z0.npy", np.zeros((4, 2))), "--noise", "1", "--covariance", self.save("e.npy", np.eye(2))], "all numbers are 0", 3),
                 ([self.save("n.npy", wrong)], "nan in row 3, column 5", 3),
                 ([self.save("z.npy", np.zeros((4, 2)))], "all numbers are 0", 3),

@@ -5,10 +5,10 @@ import csv
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..report import plots
-from . import gains, images, interaction, loopdata, scales, telemetry
+from . import gains, interaction, loopdata, matrices, scales, telemetry
 
 OPTIONS = ("commands", "matrix", "mode-commands", "reference", "gain", "leak", "controller", "margin")
-FILES = ("commands", "matrix", "mode_commands", "reference")  # of arrays
+FILES = {"commands": "COMMANDS", "matrix": None, "mode_commands": "MODES_TO_COMMANDS", "reference": "REF_COMMANDS"}  # names in telemetry
 COLUMNS = ("mode", "gain before", "gain after", "largest gain", "noise", "variance before", "variance after", "residual", "R D")
 SHOWN = 20  # modes of the table that is printed
 DIFFERS = 0.1  # of the replayed residual from the recorded one
@@ -56,11 +56,13 @@ def controller_of(np, options, read, n_modes):
 
 def arrays(np, options, read, warn):
     slopes = library.Arrays().read(options.input)  # NaN is a cell without a centroid
-    values = {name: read(np, getattr(options, name), name) if getattr(options, name) else None for name in FILES}
-    control, _name, order, _turned = interaction.turn(options.matrix, values["matrix"], 1, warn)
-    if control.ndim == 2 and control.shape[1] % 2 == 0 and order == "interleaved":
+    values = {name: read(np, getattr(options, name), image) if getattr(options, name) else None for name, image in FILES.items() if image}
+    m = matrices.load(np, options.matrix, 1)
+    interaction.warn_of_shape(options.matrix, m, 1, warn)
+    control = m.values
+    if control.ndim == 2 and control.shape[1] % 2 == 0 and m.order == "interleaved":
         control = telemetry.in_order(np, control, 1, True).reshape(control.shape)
-    if not options.mode_commands and images.find(options.matrix, "matrix")[1] == "MEASUREMENTS_TO_MODES":
+    if not options.mode_commands and m.image == "MEASUREMENTS_TO_MODES":
         raise Failure(WRONG_USE, f"{options.matrix} has the image MEASUREMENTS_TO_MODES, whose rows are modes: give --mode-commands, such as the same file.")
     modes = telemetry.modes_of(values["mode_commands"]) if options.mode_commands else None
     u, q = loopdata.of_arrays(np, options.input, slopes, values["commands"], control, modes, values["reference"], warn)

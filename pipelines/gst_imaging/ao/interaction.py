@@ -1,130 +1,56 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Interaction matrices [2 cells, commands] and control matrices: which axis has the slopes, and in which order. Cubes of cacao."""
+"""Interaction matrices [2 cells, commands]: what is wrong with one, and what it may be meant as."""
 import json
 import os
 
-from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
-from . import images, telemetry
+from . import matrices, telemetry
 
-SCHEMA = "gst-imaging-sidecar-v1"
-ORDERS = ("interleaved", "x-then-y")
-KINDS = ("interaction", "matrix")  # of images, by the axis of slopes
 FIELDS = ("x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags")  # of centroids
 ABOVE = 2  # times the noise that a command is seen at least
 SHOWN = 10  # commands that are named
 MOST_MISSING = 0.1  # of the elements of cells that were measured for a command, and of live commands
 
 
-def names_of(path, part, n_dims):
-    """Returns: the names of the axes, that along a row first; "" for one without"""
-    arrays = library.Arrays(part)
-    arrays.refuse_fault(path)
-    told = arrays.quantities_of(path)[0]
-    return [told.get(f"axis-{axis}-name", "").lower() for axis in range(n_dims)]
-
-
-def lenslets_of_mask(np, path, n_cells):
-    """Returns: those of the mask in telemetry, which has the number of each cell at its place; None without"""
-    try:
-        mask = images.read(path, "mask")
-    except Failure:
-        return None
-    is_used = ~(mask < 0)  # NaN is no number of a cell
-    places, numbers = np.argwhere(is_used), mask[is_used]
-    is_whole = mask.ndim == 2 and np.array_equal(np.sort(numbers), np.arange(n_cells))
-    return places[np.argsort(numbers)].tolist() if is_whole else None
-
-
-def lenslets_of(np, path, n_cells):
-    """Returns: [row, column] of the lenslet of each cell, as the .json beside the file or a mask in it names them; None without"""
-    part = images.part_of(path, KINDS[0])
-    library.Arrays(part).refuse_fault(path)
-    try:
-        with open(path + ".json", encoding="utf-8") as file:
-            told = json.load(file)
-    except (FileNotFoundError, ValueError):
-        return lenslets_of_mask(np, path, n_cells) if part >= 0 else None
-    found = told.get("row-column") if isinstance(told, dict) and told.get("schema") == SCHEMA else None
-    if found and len(found) != n_cells:
-        raise Failure(UNREADABLE, f"{path} has {n_cells} cells, and {path}.json names {len(found)} lenslets in \"row-column\". Write it again with its"
-                                  " file, or remove it.")
-    return found
-
-
-def order_of(name):
-    """Returns: the order of slopes that the name of an axis tells, as shreconstruct finds it; None for none"""
-    return next((order for order in ORDERS if order in name), None)
-
-
-def is_of_pairs(shape):
-    return len(shape) == 3 and shape[2] == 2 != shape[1]
-
-
-def is_of_cells(shape):
-    return len(shape) == 3 and shape[1] == 2
-
-
-def has_slopes(name):
-    return "slope" in name or order_of(name) is not None
-
-
-def turn(path, values, axis, warn, sensor_is_known=True):
-    """As shreconstruct finds it (gstshreconstructmatrix.c). axis: of the slopes, 0 of an interaction matrix and 1 of a control matrix. A cube, as
-    cacao has, is [modes, y, x], but [cells, 2, commands] is one of pairs, as the AOT convention has it. Returns: the matrix with its slopes along
-    the axis; the name of that axis; the order of its slopes as the file tells it, None for none; and whether the matrix was transposed"""
-    if values.ndim not in (2, 3):
-        return values, "", None, False
-    part, shape = images.part_of(path, KINDS[axis]), list(values.shape)
-    *row, column = names_of(path, part, values.ndim)
-    row = " ".join(row)
-    if axis == 0 and is_of_cells(shape) and (part >= 0 or not (has_slopes(row) or has_slopes(column))):
-        if part < 0:
-            warn(f"{path} has the shape {shape}: it is taken as [cells, 2, commands], dx and dy of {shape[0]} cells for {shape[2]} commands.")
-        return values.reshape(-1, shape[2]), "slopes interleaved", "interleaved", False
-    is_named = has_slopes(row) != has_slopes(column)
-    along_row = has_slopes(row) if is_named else len(shape) == 3 or axis == 1
-    if len(shape) == 3 and not is_named and axis == 0 and shape[0] == 2 != shape[1] and not sensor_is_known:
-        raise Failure(UNREADABLE, f"{path} has the shape {shape}: it can be [2, cells, commands], or a cube of 2 commands. Save it with two axes,"
+def warn_of_shape(path, m, axis, warn, sensor_is_known=True):
+    """Where the shape alone, or the names of the axes, tell how a file is meant. m: a matrices.Matrix"""
+    if len(m.shape) == 2 and m.is_transposed:
+        along, found = ("rows", "[commands, slopes]") if axis == 0 else ("columns", "[slopes, commands]")
+        warn(f"{path} names the axis along its {along} \"{m.name}\": it is {found}, and was transposed.")
+    if len(m.shape) < 3 or m.name or m.image:
+        return
+    if axis == 0 and not m.is_transposed:
+        warn(f"{path} has the shape {m.shape}: it is taken as [cells, 2, commands], dx and dy of {m.shape[0]} cells for {m.shape[2]} commands.")
+        return
+    if axis == 0 and m.shape[0] == 2 != m.shape[1] and not sensor_is_known:
+        raise Failure(UNREADABLE, f"{path} has the shape {m.shape}: it can be [2, cells, commands], or a cube of 2 commands. Save it with two axes,"
                                   " [2 cells, commands].")
-    values = values.reshape(len(values), -1)
-    if len(shape) == 3 and not is_named:
-        slopes = "dx and dy of each cell in turn" if is_of_pairs(shape) else "[modes, y, x], as cacao writes one"
-        warn(f"{path} has the shape {shape}: it is taken as a cube of {len(values)} {'commands' if axis == 0 else 'modes'} with"
-             f" {values.shape[1]} slopes each, {slopes}.")
-    name = row if along_row else column
-    order = order_of(name) or ("interleaved" if along_row and is_of_pairs(shape) else None)
-    if along_row == (axis == 1):
-        return values, name, order, False
-    if len(shape) == 2:
-        warn(f"{path} names the axis along its {'rows' if along_row else 'columns'} \"{name}\": it is"
-             f" {'[commands, slopes]' if along_row else '[slopes, commands]'}, and was transposed.")
-    return values.T, name, order, True
+    slopes = "dx and dy of each cell in turn" if m.is_guess else "[modes, y, x], as cacao writes one"
+    warn(f"{path} has the shape {m.shape}: it is taken as a cube of {m.shape[0]} {'commands' if axis == 0 else 'modes'} with"
+         f" {m.values.shape[axis]} slopes each, {slopes}.")
 
 
-def check_order(path, name, found, order):
-    """found: that of the file, by a name or its shape. order: that of --slope-order. Returns: the order that counts"""
-    told = order_of(name)
+def find_order(path, m, order):
+    """order: that of --slope-order. Returns: the order that counts"""
     if order in (None, "auto"):
-        return found or "x-then-y"
-    if told and told != order:
-        raise Failure(WRONG_USE, f"{path} says that its slopes are {told}, and --slope-order says the other order. Leave --slope-order out, or"
+        return m.order or "x-then-y"
+    if m.order not in (None, order) and not m.is_guess:
+        raise Failure(WRONG_USE, f"{path} says that its slopes are {m.order}, and --slope-order says the other order. Leave --slope-order out, or"
                                  " correct the file.")
     return order
 
 
-def check_kind(np, path, values):
-    if values.dtype == bool:
+def check_kind(np, path, m):
+    if m.type == "bool":
         raise Failure(UNREADABLE, f"{path} has true and false; an interaction matrix has numbers. It may be a mask.")
-    if values.ndim == 3 and values.shape[2] == len(FIELDS) and np.isin(values[..., -1], np.arange(256)).all():
-        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} and flags at the end of each row, as slopes.npy of `gst-imaging centroids`:"
+    values = (m.values.T if m.is_transposed else m.values).reshape(m.shape)
+    if len(m.shape) == 3 and m.shape[2] == len(FIELDS) and np.isin(values[..., -1], np.arange(256)).all():
+        raise Failure(UNREADABLE, f"{path} has the shape {m.shape} and flags at the end of each row, as slopes.npy of `gst-imaging centroids`:"
                                   f" [frames, cells, fields] with {', '.join(FIELDS)}. An interaction matrix has the slopes of a poke of each command,"
                                   " [2 cells, commands]: the action calibrate of shreconstruct measures one.")
 
 
-def check_shape(np, path, values):
-    if np.iscomplexobj(values):
-        raise Failure(UNREADABLE, f"{path} has complex numbers; those of an interaction matrix are real.")
+def check_shape(path, values):
     needs = f"{path} has the shape {list(values.shape)}; an interaction matrix has [2 cells, commands]"
     if values.ndim != 2:
         raise Failure(UNREADABLE, f"{needs}.")
@@ -193,20 +119,21 @@ def warn_of_noise(np, path, values, noise, warn):
              " shreconstruct, or poke further.")
 
 
-def arrange(np, path, values, noise, order, made):
-    """noise: the path of the standard errors and their array, or None. order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of float64, x of all cells and then y"""
-    check_kind(np, path, values)
-    shape = values.shape
-    values, name, found, is_transposed = turn(path, values, 0, made.warn, sensor_is_known=False)
-    if noise and noise[1].shape != shape:
-        raise Failure(UNREADABLE, f"{noise[0]} has the shape {list(noise[1].shape)}; the noise of {path} has {list(shape)}. Move it away, or name another"
+def read(np, path, noise, order, made):
+    """noise: the path of the standard errors and their array, or None. order: that of --slope-order, or None. Returns: the matrix as [2 cells, commands] of
+    float64, x of all cells and then y; and its lenslets, or None"""
+    m = matrices.load(np, path, 0)
+    check_kind(np, path, m)
+    warn_of_shape(path, m, 0, made.warn, sensor_is_known=False)
+    if noise and list(noise[1].shape) != m.shape:
+        raise Failure(UNREADABLE, f"{noise[0]} has the shape {list(noise[1].shape)}; the noise of {path} has {m.shape}. Move it away, or name another"
                                   " file with --matrix-noise.")
-    check_shape(np, path, values)
-    order = check_order(path, name, found, order)
+    check_shape(path, m.values)
+    order = find_order(path, m, order)
     made.setting("slope-order", order, "x-then-y")  # of the file beside the matrix, which is no input
-    made.setting("transposed", is_transposed, False)
-    warn_of(np, path, values, has_slopes(name), made.warn)
+    made.setting("transposed", m.is_transposed, False)
+    warn_of(np, path, m.values, m.name or (len(m.shape) == 3 and not m.is_transposed), made.warn)
     warn_of_judgement(path, made.warn)
-    if noise and len(shape) == 2:
-        warn_of_noise(np, noise[0], values, noise[1].T if is_transposed else noise[1], made.warn)
-    return telemetry.in_order(np, values, 0, order == "interleaved").reshape(values.shape).astype(np.float64)
+    if noise and len(m.shape) == 2:
+        warn_of_noise(np, noise[0], m.values, noise[1].T if m.is_transposed else noise[1], made.warn)
+    return telemetry.in_order(np, m.values, 0, order == "interleaved").reshape(m.values.shape), m.lenslets

@@ -24,7 +24,7 @@ def modes_of(values):
 
 
 def matrices(np, read, element, read_in_order):
-    """The files of shreconstruct, by the column of LOOPS_CONTROL, LOOPS or WAVEFRONT_SENSORS. read: a path, and a kind of images.NAMES.
+    """The files of shreconstruct, by the column of LOOPS_CONTROL, LOOPS or WAVEFRONT_SENSORS. read: a path, and the name of an image.
     read_in_order: a path, and the axis of slopes, which become two axes. Returns: {name: array}"""
     def location(name):
         return element.get_property(f"{name}-location") or ""
@@ -34,13 +34,13 @@ def matrices(np, read, element, read_in_order):
         to_modes = read_in_order(location("matrix"), 1)
         found["MEASUREMENTS_TO_MODES" if location("modes") else "CONTROL_MATRIX"] = to_modes
     if location("modes"):
-        found["MODES_TO_COMMANDS"] = modes_of(read(location("modes"), "modes"))
+        found["MODES_TO_COMMANDS"] = modes_of(read(location("modes"), "MODES_TO_COMMANDS"))
     if location("interaction"):  # [2 cells, commands] becomes [cells, 2, commands]
         found["INTERACTION_MATRIX"] = np.moveaxis(read_in_order(location("interaction"), 0), 0, 1)
     if location("reference"):
-        found["REF_COMMANDS"] = read(location("reference"), "reference").reshape(-1)
+        found["REF_COMMANDS"] = read(location("reference"), "REF_COMMANDS").reshape(-1)
     if location("slope-offsets"):
-        found["REF_MEASUREMENTS"] = in_order(np, read(location("slope-offsets"), "slope-offsets").reshape(-1), 0, False)
+        found["REF_MEASUREMENTS"] = in_order(np, read(location("slope-offsets"), "REF_MEASUREMENTS").reshape(-1), 0, False)
     found.update(time_filter(np, read, element))
     return {name: np.ascontiguousarray(values, np.float64) for name, values in found.items()}
 
@@ -48,7 +48,7 @@ def matrices(np, read, element, read_in_order):
 def time_filter(np, read, element):
     """Returns: b_0, b_1, ... and 1, -a_1, ..., [1 or modes, terms] each"""
     if element.get_property("controller-location"):
-        terms = read(element.get_property("controller-location"), "controller").astype(float)
+        terms = read(element.get_property("controller-location"), None).astype(float)
         a, b = (terms[..., i, :].reshape(-1, terms.shape[-1]) for i in (0, 1))
     else:
         a, b = np.array([[1 - element.get_property("leak")]]), np.array([[element.get_property("gain")]])

@@ -21,9 +21,10 @@ import re
 import shlex
 
 from .. import job, library
-from ..ao import bases, calibratecommand, gainscommand, images, interaction, inverse, recorder, telemetry
+from ..ao import bases, calibratecommand, gainscommand, images, interaction, inverse, matrices, recorder, telemetry
 from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
+from . import convert
 
 EXAMPLES = [
     ("calibrate 'shmimsrc stream=wfs ! shcentroid columns=7 rows=7 pitch-x=7 pitch-y=7 fields=slopes ! shreconstruct"
@@ -87,9 +88,9 @@ def add_arguments(parser):
     gainscommand.add_arguments(parser)
 
 
-def read_array(np, path, kind=None):
-    """kind: of images.NAMES, for a file with several"""
-    values = images.read(path, kind)
+def read_array(np, path, image=None):
+    """image: its name, in a file with several"""
+    values = images.read(path, image)
     if not np.isfinite(values).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"place {list(place)}"
@@ -98,9 +99,8 @@ def read_array(np, path, kind=None):
 
 
 def read_modes(np, path, n_commands):
-    """A cube, as cacao has, is [modes, y, x]."""
-    values = read_array(np, path, "modes")
-    modes = values.reshape(len(values), -1).T if values.ndim == 3 else values
+    values = read_array(np, path, "MODES_TO_COMMANDS")
+    modes = telemetry.modes_of(values)
     if modes.ndim != 2 or len(modes) != n_commands or np.iscomplexobj(modes) or not modes.any():
         raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; modes of {n_commands} commands are real numbers that are not all 0,"
                                   f" [{n_commands}, modes].")
@@ -178,7 +178,7 @@ def save(np, made, name, values, axes=None, more=()):
     if axes:
         with open(made.path(name), "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-        told = {"schema": interaction.SCHEMA, "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
+        told = {"schema": convert.SCHEMA, "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
                 "complete": True, "quantity": {"name": os.path.splitext(name)[0], "unit": "", "scale": 1, "offset": 0, "axes": [
                     {"name": axis, "unit": "", "step": 1, "origin": 0} for axis in axes]}, "sha256": digest, **dict(more)}
         with open(made.path(name + ".json"), "w", encoding="utf-8") as file:
@@ -213,8 +213,7 @@ def read_noise(path, given):
 
 def invert(np, options, made):
     noise = read_noise(options.input, options.matrix_noise)
-    matrix = interaction.arrange(np, options.input, read_array(np, options.input, "interaction"), noise, options.slope_order, made)
-    lenslets = interaction.lenslets_of(np, options.input, len(matrix) // 2)
+    matrix, lenslets = interaction.read(np, options.input, noise, options.slope_order, made)
     basis_modes = read_modes(np, options.modes, matrix.shape[1]) if options.modes else None
     seen = matrix if basis_modes is None else matrix @ basis_modes
     check(options, min(seen.shape))
@@ -334,20 +333,19 @@ class Recording:
     def prepare(self, pipeline):
         self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
         try:
-            self.files = telemetry.matrices(self.np, lambda path, kind: read_array(self.np, path, kind), self.loop.element,
+            self.files = telemetry.matrices(self.np, lambda path, image: read_array(self.np, path, image), self.loop.element,
                                             self.read_in_order)
         except (ValueError, IndexError):  # shreconstruct refuses such a shape, with a sentence
             self.files = {}
 
     def read_in_order(self, path, axis):
         """axis: of slopes, which become two: x or y, cell. The order is that which shreconstruct finds: by its property, else by the file."""
-        given = read_array(self.np, path, interaction.KINDS[axis])
-        values, _name, found, _turned = interaction.turn(path, given, axis, lambda _text: None)
+        m = matrices.load(self.np, path, axis)
         order = self.loop.element.get_property("slope-order").value_nick
-        order = found if order == "auto" else order
+        order = m.order if order == "auto" else order
         if axis == 1:
             self.loop.matrix_order = order
-        return telemetry.in_order(self.np, values, axis, order == "interleaved")
+        return telemetry.in_order(self.np, m.values, axis, order == "interleaved")
 
     def take_message(self, structure):
         if structure.get_name() == recorder.DONE:
