@@ -95,8 +95,9 @@ rounding_error (double value)
 }
 
 /* The reference rounds each product and each sum, fused multiply-add each sum;
- * both add up in the same order. Only sums of 0 to 255.5 counts matter, as others
- * are 0 or the largest: what is still to be added limits those so far. */
+ * both add up in the same order. Only sums of 0 to 255.5 counts matter, as
+ * others are 0 or the largest: what is still to be added limits those so far.
+ */
 static Kernel
 make_kernel (const ImkLapsharpenRule *rule)
 {

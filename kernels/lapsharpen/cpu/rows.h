@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of what a kernel of any weights makes of a frame, for vectors.h. Each row
- * of the frame is read once: it is added to the sums of all rows that it is a
- * neighbour of. */
+/* Rows of what a kernel of any weights makes of a frame, for vectors.h. Each
+ * row of the frame is read once: it is added to the sums of all rows that it is
+ * a neighbour of. */
 #pragma once
 
 #include "lapsharpen/cpu/copies.h"
@@ -12,7 +12,7 @@
 enum { PARTS = sizeof (float) / sizeof (Sample) };
 
 /* Vectors of samples of which some have sums near a half. */
-enum { MAX_NEAR = 64 };
+enum { MAX_NEAR = 256 };
 
 typedef struct Near {
   uint32_t n;
@@ -24,12 +24,12 @@ typedef struct Near {
 typedef struct MadeRows {
   const Work *work;
   const Kernel *kernel;
-  int next;      /* row that the sums are for */
-  size_t size;   /* floats from the sums of a row to those of the next */
-  float *sums;   /* of row next and those below it, all but the last that has
-                  * the row next + reach as a neighbour */
-  Sample *made;  /* a row, unless it is made where the new frame has it */
-  Sample *copy;  /* of parts of a row, with the pixels beside it */
+  int next;     /* row that the sums are for */
+  size_t size;  /* floats from the sums of a row to those of the next */
+  float *sums;  /* of row next and those below it, all but the last that has
+                 * the row next + reach as a neighbour */
+  Sample *made; /* a row, unless it is made where the new frame has it */
+  Sample *copy; /* of parts of a row, with the pixels beside it */
   bool in_place;
 } MadeRows;
 
@@ -122,10 +122,10 @@ add_near (Words limit, const Ints *made, size_t i, Near *near)
   uint64_t bits = 0;
 
   if (__builtin_expect (
-          !is_any_below (OP (min_epu16) (OP (min_epu16) ((Vector) made[0],
-                                             (Vector) made[1]),
-                             OP (min_epu16) ((Vector) made[2],
-                                 (Vector) made[3])),
+          !is_any_below (
+              OP (min_epu16) (
+                  OP (min_epu16) ((Vector) made[0], (Vector) made[1]),
+                  OP (min_epu16) ((Vector) made[2], (Vector) made[3])),
               limit),
           1))
     return;
@@ -162,8 +162,8 @@ correlate_exactly (const Work *work, size_t i, int y)
       const int at = imk_lapsharpen_inside (x + dx, width, r);
 
       sum += *weight++ * (float) (!row || (r->constant && at != x + dx)
-                                     ? r->border_value
-                                     : row[at * c + channel]);
+                                      ? r->border_value
+                                      : row[at * c + channel]);
     }
   }
   return (Sample) imk_lapsharpen_correlated (
@@ -213,9 +213,9 @@ decide_near (const Work *work, const Near *near, int y, Sample *out)
 #endif
 
 /* Adds a vector of samples @from on to the sums of the rows that it is in the
- * kernel of. Returns: those that are complete. Fused multiply-add takes half the
- * instructions, but rounds otherwise. @size: of the kernel; @size and @fused:
- * constants */
+ * kernel of. Returns: those that are complete. Fused multiply-add takes half
+ * the instructions, but rounds otherwise. @size: of the kernel; @size and
+ * @fused: constants */
 INLINE Floats
 add_vector (const float *weights, Floats start, int size, bool fused,
     const Sample *from, ptrdiff_t c, float *sums, size_t next)
@@ -251,8 +251,8 @@ add_vector (const float *weights, Floats start, int size, bool fused,
 #endif
 
 /* Adds samples @first to @end of a row of the frame, and those after them up to
- * a whole vector. @out: (nullable): row that they complete; @near: (out): what is
- * to be decided of it */
+ * a whole vector. @out: (nullable): row that they complete; @near: (out): what
+ * is to be decided of it */
 INLINE void
 add_samples_by (const MadeRows *rows, int size, bool fused, const Sample *row,
     size_t first, size_t end, Sample *out, Near *near)
@@ -261,13 +261,12 @@ add_samples_by (const MadeRows *rows, int size, bool fused, const Sample *row,
   const ptrdiff_t c = rule->channels;
   const size_t next = rows->size;
   const Kernel *k = rows->kernel;
-  const Floats start = fused ? k->start : (Floats){0};
-  const Words limit = k->near;
   float *sums = rows->sums;
   float weights[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
 
   /* a copy that no store can change */
-  memcpy (weights, fused ? k->weights : rule->kernel, sizeof (weights));
+  memcpy (weights, fused ? k->weights : rule->kernel,
+      (size_t) (size * size) * sizeof (*weights));
   for (size_t i = first; i < end; i += STEP) {
     Ints made[PARTS];
     Vector packed;
@@ -276,8 +275,8 @@ add_samples_by (const MadeRows *rows, int size, bool fused, const Sample *row,
 #pragma GCC unroll 4
     for (size_t j = 0; j < PARTS; j++) {
       const size_t at = i + j * LANES;
-      const Floats sum = add_vector (
-          weights, start, size, fused, row + at, c, sums + at, next);
+      const Floats sum = add_vector (weights, fused ? k->start : (Floats){0},
+          size, fused, row + at, c, sums + at, next);
 
       made[j] = fused ? (Ints) OP (cvtps_epi32) ((FloatVector) sum)
                       : round_to_counts (rule, sum);
@@ -288,7 +287,7 @@ add_samples_by (const MadeRows *rows, int size, bool fused, const Sample *row,
     packed = fused ? pack_sums (made) : pack (made);
     memcpy (out + i, &packed, sizeof (packed));
     if (fused)
-      add_near (limit, made, i, near);
+      add_near (k->near, made, i, near);
   }
 }
 
@@ -364,9 +363,8 @@ start_made_rows (const Work *work, const Plan *plan, float *memory)
 {
   const ImkLapsharpenRule *rule = work->rule;
   const size_t size = made_row_size (rule);
-  float *sums =
-      (float *) (((uintptr_t) memory + IMK_VECTOR_SIZE - 1) / IMK_VECTOR_SIZE *
-                 IMK_VECTOR_SIZE);
+  float *sums = (float *) (((uintptr_t) memory + IMK_VECTOR_SIZE - 1) /
+                           IMK_VECTOR_SIZE * IMK_VECTOR_SIZE);
 
   return (MadeRows){.work = work,
       .kernel = &plan->kernel,
@@ -385,10 +383,9 @@ get_made_row (MadeRows *rows, int y)
 {
   const Work *work = rows->work;
   const int reach = (int) work->rule->reach;
-  Sample *out = rows->in_place
-                    ? (Sample *) ((uint8_t *) work->out->data +
-                                  (size_t) y * work->out->stride)
-                    : rows->made;
+  Sample *out = rows->in_place ? (Sample *) ((uint8_t *) work->out->data +
+                                             (size_t) y * work->out->stride)
+                               : rows->made;
 
   for (int i = y == rows->next ? y : y - 2 * reach; i < y; i++)
     add_row (rows, i, NULL);
