@@ -567,6 +567,45 @@ TEST (test_cpu_halves, "sums of a kernel near a half follow the formula",
   }
 }
 
+/* Weights k / n of an n beyond 256 are float32 on bytes, in steps that round
+ * otherwise than those of the definition. With an even n one sum in n is a half
+ * but for what is rounded. */
+TEST (test_cpu_float_halves,
+    "sums of any kernel on bytes near a half follow the formula",
+    .cpu_only = true)
+{
+  uint64_t seed = 43;
+  int n_cases = TEST_SANITIZED ? 100 : 500;
+
+  for (int i = 0; i < n_cases; i++) {
+    const uint32_t width = 1 + (uint32_t) (test_random (&seed) % 300);
+    const int n = 258 + 2 * (int) (test_random (&seed) % 600);
+    Case c = {.fill = FILL_NOISE, .seed = seed};
+    ImkLapsharpenConfig *k = &c.config;
+    uint32_t middle;
+    int sum = 0;
+
+    *k = make_config (IMK_TYPE_U8, width, 1 + test_random (&seed) % 29,
+        1 + test_random (&seed) % 4);
+    k->border = (ImkLapsharpenBorder) (test_random (&seed) % 5);
+    k->border_value = 99;
+    k->n_threads = 1 + (uint32_t) (test_random (&seed) % 3);
+    k->method = IMK_LAPSHARPEN_METHOD_KERNEL;
+    k->kernel_size = 3 + 2 * (uint32_t) (test_random (&seed) % 3);
+    middle = k->kernel_size * k->kernel_size / 2;
+    for (uint32_t w = 0; w <= 2 * middle; w++) {
+      const int drawn = (int) (test_random (&seed) % 41) - 20;
+
+      k->kernel[w] = (float) drawn / (float) n;
+      sum += w == middle ? 0 : drawn;
+    }
+    k->kernel[middle] = (float) (n - sum) / (float) n;
+    if (test_random (&seed) % 4 == 0)
+      draw_limits (k, &seed);
+    check_cpu (&c);
+  }
+}
+
 TEST (test_cuda_matrix,
     "CUDA equals the CPU for all types, borders, sizes and fills")
 {

@@ -229,7 +229,7 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     start_smoother (&smoother, work, first, scratch->memory);
   } else if (band.way == LINES) {
     scratch = imk_lapsharpen_take_scratch (work->scratch);
-    made = start_made_rows (work, &plan, first, end, scratch->memory);
+    made = start_made_rows (work, &plan, scratch->memory);
   }
   for (uint32_t y = first; y < end; y++) {
     Sample *out =
@@ -244,7 +244,7 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
          i++)
       rows.row[i] = get_row (work, (int) (y + i) - HERE);
     if (band.way == LINES)
-      band.made = get_made_row (&made, &plan.kernel, (int) y);
+      band.made = get_made_row (&made, (int) y);
     else if (scratch)
       smooth_row (&smoother, y, &band.grown);
     band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */

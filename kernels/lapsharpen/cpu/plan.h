@@ -94,7 +94,9 @@ rounding_error (double value)
   return ldexp (1, exponent - 25);
 }
 
-/* The reference rounds each product and each sum, fused multiply-add each sum.
+/* The reference rounds each product and each sum, fused multiply-add each sum;
+ * both add up in the same order. Only sums of 0 to 255.5 counts matter, as
+ * others are 0 or the largest: what is still to be added limits those so far.
  */
 static Kernel
 make_kernel (const ImkLapsharpenRule *rule)
@@ -102,20 +104,27 @@ make_kernel (const ImkLapsharpenRule *rule)
   enum { BITS = 16, FEW_NEAR = 64 };
   const uint32_t n = rule->kernel_size * rule->kernel_size;
   const double most = (Sample) -1;
-  double positive = 1, negative = 0, error = 0, apart;
+  double sum[2] = {0, 0}, rest[2] = {0, 0}; /* of weights below and above 0 */
+  double error = 0, apart;
   Kernel k = {.exact = true};
 
+  for (uint32_t i = 0; i < n; i++)
+    rest[rule->kernel[i] > 0] += most * fabs ((double) rule->kernel[i]);
+  if (SAMPLE_BITS == 16 || 1 + rest[0] + rest[1] >= INT16_MAX)
+    return k;
   for (uint32_t i = 0; i < n; i++) {
     const double product = most * fabs ((double) rule->kernel[i]);
+    double above, below;
 
-    positive += rule->kernel[i] > 0 ? product : 0;
-    negative += rule->kernel[i] > 0 ? 0 : product;
+    sum[rule->kernel[i] > 0] += product;
+    rest[rule->kernel[i] > 0] -= product;
+    above = LEAST (sum[1], most + 0.5 + rest[0]);
+    below = LEAST (sum[0], rest[1]);
     error += rounding_error (product) +
-             2 * rounding_error (MOST (positive, negative) + error);
+             2 * rounding_error (MOST (above + 0.5, below) + error);
   }
   apart = ceil (ldexp (error, BITS)) + 1; /* 1: of the conversion to integers */
-  if (SAMPLE_BITS == 16 || positive + negative >= INT16_MAX ||
-      2 * apart * FEW_NEAR >= 1 << BITS)
+  if (2 * apart * FEW_NEAR >= 1 << BITS)
     return k;
   k.exact = false;
   for (uint32_t i = 0; i < n; i++)

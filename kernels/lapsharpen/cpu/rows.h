@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of what a kernel of any weights makes of a frame, for vectors.h. Some
- * rows are made together: each vector that is loaded is for all of them. */
+/* Rows of what a kernel of any weights makes of a frame, for vectors.h. Each
+ * row of the frame is read once: it is added to the sums of all rows that it is
+ * a neighbour of. */
 #pragma once
 
 #include "lapsharpen/cpu/copies.h"
@@ -10,24 +11,26 @@
 /* Floats of a vector of samples. */
 enum { PARTS = sizeof (float) / sizeof (Sample) };
 
-/* As many as registers have room for the sums of. */
-enum { TOGETHER = IMK_VECTOR_SIZE == 64 ? 4 : 2 };
+/* Vectors of samples of which some have sums near a half. */
+enum { MAX_NEAR = 256 };
 
-/* Samples of a row whose float32 stay in the nearest cache. */
-enum { STRIP = CHUNK, STRIP_LINE = STRIP + 64 };
+typedef struct Near {
+  uint32_t n;
+  size_t at[MAX_NEAR];     /* their first sample */
+  uint64_t bits[MAX_NEAR]; /* bit j: sample j */
+} Near;
 
-/* The lines from the top left neighbours of a strip on. */
-typedef struct Strip {
-  float line[MADE_ROWS + 2 * REACH][STRIP_LINE] __attribute__ ((aligned (64)));
-} Strip;
-
-/* What a thread has made last: rows @first to @end. */
+/* What a thread has of the rows that it makes. */
 typedef struct MadeRows {
   const Work *work;
-  int first, end, last; /* and the end of all that it makes */
-  Sample *memory;
-  bool in_place; /* rows are made where the new frame has them */
-  Sample *row[MADE_ROWS];
+  const Kernel *kernel;
+  int next;     /* row that the sums are for */
+  size_t size;  /* floats from the sums of a row to those of the next */
+  float *sums;  /* of row next and those below it, all but the last that has
+                 * the row next + reach as a neighbour */
+  Sample *made; /* a row, unless it is made where the new frame has it */
+  Sample *copy; /* of parts of a row, with the pixels beside it */
+  bool in_place;
 } MadeRows;
 
 INLINE Ints
@@ -85,22 +88,6 @@ is_any_below (Vector v, Words limit)
 #endif
 }
 
-/* The samples of a vector as imk_lapsharpen_correlated () makes them without a
- * threshold. @line: of the strip, the first that they need */
-static __attribute__ ((noinline)) Ints
-correlate_exactly (
-    const ImkLapsharpenRule *rule, const float (*line)[STRIP_LINE], size_t i)
-{
-  const int size = (int) rule->kernel_size;
-  const float *weight = rule->kernel;
-  Floats sum = {0};
-
-  for (int y = 0; y < size; y++)
-    for (int x = 0; x < size; x++, weight++)
-      sum += *weight * load_floats (line[y] + i + x * (int) rule->channels);
-  return round_to_counts (rule, sum);
-}
-
 /* The high words of two vectors in turns. */
 INLINE Vector
 mix_high (Ints even, Ints odd)
@@ -114,27 +101,12 @@ mix_high (Ints even, Ints odd)
 #endif
 }
 
-/* Returns: the samples of sums in units of 2^-16 counts. Two sums round to the
- * same count unless one is near a half, where correlate_exactly () decides. */
+/* Returns: the samples of sums in units of 2^-16 counts, see make_kernel () */
 INLINE Vector
-round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
-    const float (*line)[STRIP_LINE], size_t i, const Floats *sums)
+pack_sums (const Ints *made)
 {
-  Ints made[PARTS];
   Bytes order;
 
-  for (int j = 0; j < PARTS; j++)
-    made[j] = (Ints) OP (cvtps_epi32) ((FloatVector) sums[j]);
-  if (__builtin_expect (
-          is_any_below (
-              OP (min_epu16) (
-                  OP (min_epu16) ((Vector) made[0], (Vector) made[1]),
-                  OP (min_epu16) ((Vector) made[2], (Vector) made[3])),
-              k->near),
-          0))
-    for (int j = 0; j < PARTS; j++)
-      if (is_any_below ((Vector) made[j], k->near))
-        made[j] = correlate_exactly (rule, line, i + (size_t) j * LANES) << 16;
   for (int j = 0; j < IMK_VECTOR_SIZE; j++)
     order[j] = (uint8_t) (j / 8 % 2 * 8 + j % 4 * 2 + j / 4 % 2);
   return put_in_order (
@@ -143,13 +115,93 @@ round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
           (Vector) order));
 }
 
+/* Adds the vector of samples @i on if a sum is near a half. */
+INLINE void
+add_near (Words limit, const Ints *made, size_t i, Near *near)
+{
+  uint64_t bits = 0;
+
+  if (__builtin_expect (
+          !is_any_below (
+              OP (min_epu16) (
+                  OP (min_epu16) ((Vector) made[0], (Vector) made[1]),
+                  OP (min_epu16) ((Vector) made[2], (Vector) made[3])),
+              limit),
+          1))
+    return;
+  for (int j = 0; j < PARTS; j++) {
+    const Ints low = made[j] & UINT16_MAX;
+#if IMK_VECTOR_SIZE == 64
+    const uint32_t mask =
+        _mm512_cmplt_epi32_mask ((Vector) low, (Vector) limit);
+#else
+    const uint32_t mask = (uint32_t) _mm256_movemask_ps (
+        (FloatVector) (Vector) (low < (Ints) limit));
+#endif
+
+    bits |= (uint64_t) mask << (j * LANES);
+  }
+  near->at[near->n] = i;
+  near->bits[near->n++] = bits;
+}
+
+/* Returns: sample @i of row @y by the definition */
+static Sample
+correlate_exactly (const Work *work, size_t i, int y)
+{
+  const ImkLapsharpenRule *r = work->rule;
+  const int reach = (int) r->reach, width = (int) r->width;
+  const int c = (int) r->channels, x = (int) i / c, channel = (int) i % c;
+  const float *weight = r->kernel;
+  float sum = 0;
+
+  for (int dy = -reach; dy <= reach; dy++) {
+    const Sample *row = get_row (work, y + dy);
+
+    for (int dx = -reach; dx <= reach; dx++) {
+      const int at = imk_lapsharpen_inside (x + dx, width, r);
+
+      sum += *weight++ * (float) (!row || (r->constant && at != x + dx)
+                                      ? r->border_value
+                                      : row[at * c + channel]);
+    }
+  }
+  return (Sample) imk_lapsharpen_correlated (
+      r, sum, 0, 0, (int32_t) r->maximum);
+}
+
+/* Decides samples of row @y whose sums are near a half. */
+static void
+decide_near (const Work *work, const Near *near, int y, Sample *out)
+{
+  const size_t n = work->rule->width * work->rule->channels;
+
+  for (uint32_t i = 0; i < near->n; i++)
+    for (uint64_t bits = near->bits[i]; bits; bits &= bits - 1) {
+      const size_t at = near->at[i] + (size_t) __builtin_ctzll (bits);
+
+      if (at < n)
+        out[at] = correlate_exactly (work, at, y);
+    }
+}
+
 #else
 
+/* Not chosen, see make_kernel (). */
 INLINE Vector
-round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
-    const float (*line)[STRIP_LINE], size_t i, const Floats *sums)
+pack_sums (const Ints *made)
 {
-  return (Vector){0}; /* not chosen, see make_kernel () */
+  return (Vector){0};
+}
+
+INLINE void
+add_near (Words limit, const Ints *made, size_t i, Near *near)
+{
+}
+
+INLINE void
+decide_near (const Work *work, const Near *near, int y, Sample *out)
+{
 }
 
 #endif
@@ -160,191 +212,184 @@ round_sums_of_kernel (const ImkLapsharpenRule *rule, const Kernel *k,
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
-/* The sums of vectors of samples @i on, row by row of the kernel. Fused
- * multiply-add takes half the instructions, but rounds otherwise.
- * @size: of the kernel; @size and @fused: constants */
-INLINE void
-correlate_together (const ImkLapsharpenRule *rule, const Kernel *k, int size,
-    bool fused, const float (*line)[STRIP_LINE], size_t i, Floats sums[][PARTS])
+/* Adds a vector of samples @from on to the sums of the rows that it is in the
+ * kernel of. Returns: those that are complete. Fused multiply-add takes half
+ * the instructions, but rounds otherwise. @size: of the kernel; @size and
+ * @fused: constants */
+INLINE Floats
+add_vector (const float *weights, Floats start, int size, bool fused,
+    const Sample *from, ptrdiff_t c, float *sums, size_t next)
 {
-  const ptrdiff_t c = rule->channels;
-  const float *weights = fused ? k->weights : rule->kernel;
+  Floats sum[IMK_LAPSHARPEN_MAX_KERNEL] = {start};
 
-  for (int r = 0; r < TOGETHER; r++)
-    for (int j = 0; j < PARTS; j++)
-      sums[r][j] = fused ? k->start : (Floats){0};
-#pragma GCC unroll 16
-  for (int y = 0; y < size + TOGETHER - 1; y++) {
-    const float *from = line[y] + i;
+#pragma GCC unroll 8
+  for (int y = 1; y < size; y++)
+    sum[y] = load_floats (sums + (size_t) (y - 1) * next);
+#pragma GCC unroll 8
+  for (int x = 0; x < size; x++) {
+    Floats v = to_floats ((Vector) load_counts (from + (x - size / 2) * c, 0));
 
-#pragma GCC unroll 16
-    for (int x = 0; x < size; x++, from += c)
-#pragma GCC unroll 16
-      for (int j = 0; j < PARTS; j++) {
-        Floats v = load_floats (from + j * LANES);
+    /* Without this, gcc 12 loads it for each row anew. */
+    __asm__("" : "+v"(v));
+#pragma GCC unroll 8
+    for (int y = 0; y < size; y++) {
+      const FloatVector w = OP (set1_ps) (weights[y * size + x]);
 
-        /* Without this, gcc 12 loads it for each row anew. */
-        __asm__("" : "+v"(v));
-#pragma GCC unroll 16
-        for (int r = MOST (y - size + 1, 0); r <= LEAST (y, TOGETHER - 1);
-             r++) {
-          const FloatVector w = OP (set1_ps) (weights[(y - r) * size + x]);
-
-          sums[r][j] = fused ? (Floats) OP (fmadd_ps) (
-                                   w, (FloatVector) v, (FloatVector) sums[r][j])
-                             : sums[r][j] + (Floats) w * v;
-        }
-      }
-  }
-}
-
-/* Samples @first to @end of rows @y of those made on, of which @strip has the
- * lines. */
-INLINE void
-make_rows_by (const MadeRows *rows, const Kernel *k, int size, bool fused,
-    const Strip *strip, int y, size_t first, size_t end)
-{
-  const ImkLapsharpenRule *rule = rows->work->rule;
-  const float (*line)[STRIP_LINE] = strip->line + y;
-
-  for (size_t i = 0; first + i < end; i += PARTS * LANES) {
-    Floats sums[TOGETHER][PARTS];
-
-    correlate_together (rule, k, size, fused, line, i, sums);
-    for (int r = 0; r < TOGETHER; r++) {
-      Ints made[PARTS];
-      Vector packed;
-
-      for (int j = 0; j < PARTS && !fused; j++)
-        made[j] = round_to_counts (rule, sums[r][j]);
-      packed = fused ? round_sums_of_kernel (rule, k, line + r, i, sums[r])
-                     : pack (made);
-      __builtin_prefetch (rows->row[y + r] + first + i + STRIP, 1);
-      memcpy (rows->row[y + r] + first + i, &packed, sizeof (packed));
+      sum[y] = fused ? (Floats) OP (fmadd_ps) (
+                           w, (FloatVector) v, (FloatVector) sum[y])
+                     : sum[y] + (Floats) w * v;
     }
   }
-}
-
-static void
-make_rows (const MadeRows *rows, const Kernel *k, const Strip *strip, int y,
-    size_t first, size_t end)
-{
-  const bool exact = SAMPLE_BITS == 16 || k->exact;
-  const uint32_t size = rows->work->rule->kernel_size;
-
-  if (exact && size == 3)
-    make_rows_by (rows, k, 3, false, strip, y, first, end);
-  else if (exact && size == 5)
-    make_rows_by (rows, k, 5, false, strip, y, first, end);
-  else if (exact)
-    make_rows_by (rows, k, 7, false, strip, y, first, end);
-  else if (size == 3)
-    make_rows_by (rows, k, 3, true, strip, y, first, end);
-  else if (size == 5)
-    make_rows_by (rows, k, 5, true, strip, y, first, end);
-  else
-    make_rows_by (rows, k, 7, true, strip, y, first, end);
-}
-
-INLINE void
-convert_samples (const Sample *samples, float *line)
-{
-  const Floats v = to_floats ((Vector) load_counts (samples, 0));
-
-  memcpy (line, &v, sizeof (v));
-}
-
-/* Gets samples @first to @end of @row with their neighbours. */
-static void
-get_line (
-    const Work *work, const Sample *row, size_t first, size_t end, float *line)
-{
-  const ImkLapsharpenRule *rule = work->rule;
-  const uint32_t c = rule->channels, reach = rule->reach;
-  const size_t margin = c * reach, n = end - first + 2 * margin;
-  const bool in_place = row && !rule->shift && first >= margin &&
-                        end + margin + LANES <= rule->width * c;
-  Sample copies[STRIP_LINE];
-  const Sample *samples = in_place ? row + first - margin : copies;
-  size_t i = 0;
-
-  if (!in_place)
-    copy_pixels (
-        rule, row, (int) (first / c) - (int) reach, (int) (n / c), copies);
-  if (in_place && end - first == STRIP) {
-    /* nearly all of it */
-#pragma GCC unroll 32
-    for (; i < STRIP; i += LANES) {
-      if (i % (64 / sizeof (Sample)) == 0)
-        __builtin_prefetch (samples + STRIP + i);
-      convert_samples (samples + i, line + i);
-    }
-  }
-  for (; i < n; i += LANES)
-    convert_samples (samples + i, line + i);
+#pragma GCC unroll 8
+  for (int y = 0; y < size - 1; y++)
+    memcpy (sums + (size_t) y * next, &sum[y], sizeof (sum[y]));
+  return sum[size - 1];
 }
 
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif
 
-/* For rows @y to @end. */
+/* Adds samples @first to @end of a row of the frame, and those after them up to
+ * a whole vector. @out: (nullable): row that they complete; @near: (out): what
+ * is to be decided of it */
+INLINE void
+add_samples_by (const MadeRows *rows, int size, bool fused, const Sample *row,
+    size_t first, size_t end, Sample *out, Near *near)
+{
+  const ImkLapsharpenRule *rule = rows->work->rule;
+  const ptrdiff_t c = rule->channels;
+  const size_t next = rows->size;
+  const Kernel *k = rows->kernel;
+  float *sums = rows->sums;
+  float weights[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
+
+  /* a copy that no store can change */
+  memcpy (weights, fused ? k->weights : rule->kernel,
+      (size_t) (size * size) * sizeof (*weights));
+  for (size_t i = first; i < end; i += STEP) {
+    Ints made[PARTS];
+    Vector packed;
+
+    __builtin_prefetch (row + i + PREFETCH, 0);
+#pragma GCC unroll 4
+    for (size_t j = 0; j < PARTS; j++) {
+      const size_t at = i + j * LANES;
+      const Floats sum = add_vector (weights, fused ? k->start : (Floats){0},
+          size, fused, row + at, c, sums + at, next);
+
+      made[j] = fused ? (Ints) OP (cvtps_epi32) ((FloatVector) sum)
+                      : round_to_counts (rule, sum);
+    }
+    if (!out)
+      continue;
+    __builtin_prefetch (out + i + PREFETCH, 1);
+    packed = fused ? pack_sums (made) : pack (made);
+    memcpy (out + i, &packed, sizeof (packed));
+    if (fused)
+      add_near (k->near, made, i, near);
+  }
+}
+
+/* Likewise. @y: of the row that they complete */
+static void
+add_samples (const MadeRows *rows, const Sample *row, size_t first, size_t end,
+    int y, Sample *out)
+{
+  const bool fused = SAMPLE_BITS == 8 && !rows->kernel->exact;
+  const uint32_t size = rows->work->rule->kernel_size;
+
+  for (size_t last; first < end; first = last) {
+    Near near;
+
+    near.n = 0;
+    last = LEAST (first + MAX_NEAR * STEP, end);
+    if (fused && size == 3)
+      add_samples_by (rows, 3, true, row, first, last, out, &near);
+    else if (fused && size == 5)
+      add_samples_by (rows, 5, true, row, first, last, out, &near);
+    else if (fused)
+      add_samples_by (rows, 7, true, row, first, last, out, &near);
+    else if (size == 3)
+      add_samples_by (rows, 3, false, row, first, last, out, &near);
+    else if (size == 5)
+      add_samples_by (rows, 5, false, row, first, last, out, &near);
+    else
+      add_samples_by (rows, 7, false, row, first, last, out, &near);
+    decide_near (rows->work, &near, y, out);
+  }
+}
+
+/* Copies what samples @first to @end of a row need. */
+static void
+copy_samples (const MadeRows *rows, const Sample *row, size_t first, size_t end)
+{
+  const ImkLapsharpenRule *rule = rows->work->rule;
+  const size_t c = rule->channels, reach = rule->reach, x = first / c;
+
+  copy_pixels (rule, row, (int) x - (int) reach,
+      (int) ((end - x * c + c - 1) / c + 2 * reach), rows->copy + x * c);
+}
+
+/* Adds a row of the frame that is @reach below row @y. Its ends, and samples
+ * with unused bits, go by way of copies. */
+static void
+add_row (const MadeRows *rows, int y, Sample *out)
+{
+  const ImkLapsharpenRule *rule = rows->work->rule;
+  const size_t n = rule->width * rule->channels;
+  const size_t margin = rule->reach * rule->channels;
+  const Sample *row = get_row (rows->work, y + (int) rule->reach);
+  const Sample *copy = rows->copy + margin;
+  const bool in_place = row && !rule->shift && n >= 2 * STEP + margin;
+  const size_t first = in_place ? STEP : 0;
+  const size_t last = in_place ? (n - margin) / STEP * STEP : 0;
+
+  if (in_place) {
+    copy_samples (rows, row, 0, first);
+    copy_samples (rows, row, last, n);
+    add_samples (rows, row, first, last, y, out);
+    add_samples (rows, copy, 0, first, y, out);
+  } else
+    copy_samples (rows, row, 0, n);
+  add_samples (rows, copy, last, n, y, out ? rows->made : NULL);
+  if (out && out != rows->made)
+    memcpy (out + last, rows->made + last, (n - last) * sizeof (Sample));
+}
+
+/* @memory: of a Scratch */
 static MadeRows
-start_made_rows (
-    const Work *work, const Plan *plan, uint32_t y, uint32_t end, float *memory)
+start_made_rows (const Work *work, const Plan *plan, float *memory)
 {
   const ImkLapsharpenRule *rule = work->rule;
+  const size_t size = made_row_size (rule);
+  float *sums = (float *) (((uintptr_t) memory + IMK_VECTOR_SIZE - 1) /
+                           IMK_VECTOR_SIZE * IMK_VECTOR_SIZE);
 
   return (MadeRows){.work = work,
-      .end = (int) y,
-      .last = (int) end,
-      .memory = (Sample *) memory,
-      .in_place = plan->whole && !rule->local && !rule->limited &&
-                  rule->width * rule->channels >= STRIP};
+      .kernel = &plan->kernel,
+      .next = -1,
+      .size = size,
+      .sums = sums,
+      .made = (Sample *) (sums + (rule->kernel_size - 1) * size),
+      .copy = (Sample *) (sums + rule->kernel_size * size),
+      .in_place = plan->whole && !rule->local && !rule->limited};
 }
 
-/* Where row @i of those made is. */
-static Sample *
-place_row (const MadeRows *rows, int i)
-{
-  const int y = rows->first + i;
-
-  if (rows->in_place && y < rows->last)
-    return (Sample *) ((uint8_t *) rows->work->out->data +
-                       (size_t) y * rows->work->out->stride);
-  return rows->memory + (size_t) i * made_row_size (rows->work->rule);
-}
-
-/* Returns: row @y, for the caller to copy unless it is in its place; rows after
- * it may be in theirs already */
+/* Returns: row @y, for the caller to copy unless it is in its place; fast for
+ * one row after the other */
 static const Sample *
-get_made_row (MadeRows *rows, const Kernel *k, int y)
+get_made_row (MadeRows *rows, int y)
 {
   const Work *work = rows->work;
   const int reach = (int) work->rule->reach;
-  const int left = (rows->last - y + TOGETHER - 1) / TOGETHER * TOGETHER;
-  const int n_rows = LEAST (MADE_ROWS, left);
-  const size_t n = work->rule->width * work->rule->channels;
-  const Sample *from[MADE_ROWS + 2 * REACH];
-  Strip strip;
+  Sample *out = rows->in_place ? (Sample *) ((uint8_t *) work->out->data +
+                                             (size_t) y * work->out->stride)
+                               : rows->made;
 
-  if (y < rows->end)
-    return rows->row[y - rows->first];
-  rows->first = y;
-  rows->end = y + n_rows;
-  for (int i = 0; i < n_rows; i++)
-    rows->row[i] = place_row (rows, i);
-  for (int i = 0; i < n_rows + 2 * reach; i++)
-    from[i] = get_row (work, y - reach + i);
-  for (size_t next = 0; next < n; next += STRIP) {
-    /* The last strip has samples of the one before, and whole vectors. */
-    const size_t first = n < STRIP ? 0 : LEAST (next, n - STRIP);
-    const size_t end = LEAST (first + STRIP, n);
-
-    for (int i = 0; i < n_rows + 2 * reach; i++)
-      get_line (work, from[i], first, end, strip.line[i]);
-    for (int i = 0; i < n_rows; i += TOGETHER)
-      make_rows (rows, k, &strip, i, first, end);
-  }
-  return rows->row[0];
+  for (int i = y == rows->next ? y : y - 2 * reach; i < y; i++)
+    add_row (rows, i, NULL);
+  add_row (rows, y, out);
+  rows->next = y + 1;
+  return out;
 }

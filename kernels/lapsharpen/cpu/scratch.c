@@ -23,8 +23,9 @@ imk_lapsharpen_scratch_resize (
 
   if (!rule->smooth.step && !rule->kernel_size)
     return IMK_OK;
-  made.n_floats = rule->smooth.step ? smooth_sizes (rule).total
-                                    : MADE_ROWS * made_row_size (rule) / 2;
+  made.n_floats = rule->smooth.step
+                      ? smooth_sizes (rule).total
+                      : (rule->kernel_size + 1) * made_row_size (rule) + 16;
   if (made.n_floats == pool->n_floats)
     return IMK_OK;
   if (!allocate (&made)) {

@@ -27,15 +27,12 @@ void imk_lapsharpen_scratch_clear (ScratchPool *pool);
 Scratch *imk_lapsharpen_take_scratch (ScratchPool *pool);
 void imk_lapsharpen_give_back_scratch (Scratch *scratch);
 
-/* Rows that a kernel makes of lines of float32, which several of them need. */
-enum { MADE_ROWS = 16 };
-
-/* Returns: samples that such a row fits, with room for a chunk that begins at
- * the last sample */
+/* Returns: samples of a row that a kernel makes, or sums of them, with room for
+ * a chunk that begins at the last sample; whole vectors */
 static inline size_t
 made_row_size (const ImkLapsharpenRule *rule)
 {
-  return rule->channels * rule->width + CHUNK;
+  return (rule->channels * rule->width + CHUNK + 15) / 16 * 16;
 }
 
 enum { GROWN = 3 }; /* rows that a row of the frame is made of */

@@ -267,14 +267,13 @@ make_plan (const Work *work, Way way)
 }
 
 INLINE MadeRows
-start_made_rows (
-    const Work *work, const Plan *plan, uint32_t y, uint32_t end, float *memory)
+start_made_rows (const Work *work, const Plan *plan, float *memory)
 {
   return (MadeRows){work};
 }
 
 INLINE const Sample *
-get_made_row (MadeRows *made, const Kernel *kernel, int y)
+get_made_row (MadeRows *made, int y)
 {
   return NULL;
 }
