@@ -156,7 +156,7 @@ typedef enum ImkOctbscanFlip {
   IMK_OCTBSCAN_FLIP_NONE,
   IMK_OCTBSCAN_FLIP_LATERAL, /* the last A-scan first */
   IMK_OCTBSCAN_FLIP_DEPTH,   /* the largest depth first; in images alone */
-  IMK_OCTBSCAN_FLIP_BOTH,
+  IMK_OCTBSCAN_FLIP_BOTH,    /* LATERAL | DEPTH */
 } ImkOctbscanFlip;
 
 /* Follows the motion in depth: each B-scan b has a place L_b, in depths, and a
