@@ -79,6 +79,7 @@ typedef enum ImkOctbscanInterpolation {
                                        * weights of sum 1 */
   IMK_OCTBSCAN_INTERPOLATION_THESIS, /* linear, and y is 0 at the first and last
                                       * two wavenumbers (algorithm 5.7) */
+  IMK_OCTBSCAN_N_INTERPOLATIONS,
 } ImkOctbscanInterpolation;
 
 /* Where upsampled sample m of M lies. */
@@ -107,6 +108,7 @@ typedef enum ImkOctbscanWindow {
   IMK_OCTBSCAN_WINDOW_GAUSS,    /* exp (-(u / 0.4)^2 / 2) */
   IMK_OCTBSCAN_WINDOW_FILE,     /* `window_values`; when there are not M of
                                  * them they are interpolated linearly */
+  IMK_OCTBSCAN_N_WINDOWS,
 } ImkOctbscanWindow;
 
 /* m_c, what is taken off every spectrum of a camera. */
@@ -200,6 +202,7 @@ typedef enum ImkOctbscanRange {
                                   * `auto_bscans`: with m the ends of the
                                   * B-scan before, a mean over n + 1 of them.
                                   * A dark B-scan leaves m */
+  IMK_OCTBSCAN_N_RANGES,
 } ImkOctbscanRange;
 
 typedef enum ImkOctbscanOrientation {
