@@ -1622,6 +1622,30 @@ TEST (test_next_light_is_the_one_that_is_missed,
   test_check (next == 4 || next == 5, "light %u", next);
 }
 
+/* In x the lights hardly differ, in y not at all: the direction that nothing
+ * tells of comes first, also against one that lies farther off in x. */
+TEST (test_next_light_is_in_the_direction_that_nothing_tells_of,
+    "the next light is in the direction that nothing tells of")
+{
+  static const ImkPhotostereoLight lights[] = {
+      {.x = 0.1, .z = 0.995, .intensity = {1, 1, 1}},
+      {.x = -0.1, .z = 0.995, .intensity = {1, 1, 1}},
+      {.x = 0.98, .y = 0.15, .z = 0.13, .intensity = {1, 1, 1}},
+      {.y = 0.4, .z = 0.917, .intensity = {1, 1, 1}},
+  };
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, 3, 2, 1, lights, 4, false);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, 3, 2, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  uint32_t next = 99;
+
+  c.track_change = true;
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  add (s, &frame, 0);
+  add (s, &frame, 1);
+  test_ok (imk_photostereo_next_light (s, &next, NULL, test_new_error ()));
+  test_check (next == 3, "light %u", next);
+}
+
 /* --- what is refused ------------------------------------------------------ */
 
 enum { HILL_LIGHTS = 40, HILL_WIDTH = 120, HILL_HEIGHT = 90 };
