@@ -90,7 +90,6 @@ typedef struct {
   GstImagingNumbering numbering; /* of the buffers */
   guint64 frame;                 /* the buffer that a B-scan began in */
   guint64 n_missing;             /* buffers before the next B-scan */
-  guint next_camera;             /* of the first line of the next B-scan */
   guint64 next_line; /* of all cameras, of the next B-scan; since the turns
                       * began, with that of camera 0 before */
   guint n_bscans;    /* since the turns began */

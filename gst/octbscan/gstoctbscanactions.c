@@ -84,22 +84,6 @@ estimate (const ImkOctbscanConfig *config, Estimate *e, ImkError *error)
   return status;
 }
 
-void
-gst_oct_bscan_set_found (
-    GstOctBscan *self, const gchar *k_polynomial, const gchar *dispersion)
-{
-  g_autoptr (GstStructure) s = gst_structure_new (
-      "settings", "dispersion", G_TYPE_STRING, dispersion, NULL);
-  GValue none = G_VALUE_INIT;
-
-  if (k_polynomial)
-    gst_structure_set (s, "k-polynomial", G_TYPE_STRING, k_polynomial, NULL);
-  g_value_init (&none, GST_TYPE_ARRAY);
-  gst_structure_set_value (s, "dispersion-2", &none);
-  gst_structure_take_value (s, "dispersion-3", &none);
-  g_object_set (self, "settings", s, NULL);
-}
-
 static void
 tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
 {
@@ -116,7 +100,7 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
           : NULL;
 
   if (!why)
-    gst_oct_bscan_set_found (self, NULL, e->text->str);
+    gst_oct_bscan_settings_set_found (G_OBJECT (self), NULL, e->text->str);
   g_object_get (self, "dispersion", &now, NULL);
   s = gst_structure_new ("octbscan-dispersion", "accepted", G_TYPE_BOOLEAN,
       why == NULL, "text", G_TYPE_STRING, why ? why : "", "dispersion",
@@ -238,15 +222,6 @@ static const struct {
     [GST_OCT_BSCAN_PATTERN] = {"fixed pattern",
         GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64},
 };
-
-ImkStatus
-gst_oct_bscan_get_found (ImkOctbscan *kernel, GstOctBscanFound what,
-    gpointer values, ImkError *error)
-{
-  return what == GST_OCT_BSCAN_BACKGROUND
-             ? imk_octbscan_get_background (kernel, values, error)
-             : imk_octbscan_get_pattern (kernel, values, error);
-}
 
 /* @values: of zeros, which they stay while there is no kernel. Call with the
  * engine locked. */

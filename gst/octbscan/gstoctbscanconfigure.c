@@ -79,7 +79,6 @@ configure (GstOctBscan *self)
         self->input.group, &self->input.lines, &self->input.bscan, pool);
     gst_clear_object (&pool);
     gst_oct_bscan_update_latency (self);
-    self->input.next_camera %= self->open.config.n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
   /* the first B-scan posts the error if this fails */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A work item on the CPU, at once. */
+/* A work item on the CPU, at once, also after the last device is lost. */
 #include "gstoctbscaninput.h"
 #include "gstoctbscanwork.h"
 
@@ -75,4 +75,22 @@ gst_oct_bscan_run_on_cpu (
   GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error->message);
   w->lost = TRUE;
   return IMK_OK;
+}
+
+gboolean
+gst_oct_bscan_fall_back (GstOctBscan *self, const GstOctBscanWork *w,
+    ImkStatus status, const ImkError *why)
+{
+  GstImagingEngine *engine = self->base.engine;
+  ImkError error = *why;
+
+  if (gst_imaging_engine_can_fall_back (engine, status))
+    status = gst_imaging_engine_fall_back (engine, &error);
+  if (status != IMK_OK) {
+    gst_imaging_engine_post_error (engine, status, &error);
+    return FALSE;
+  }
+  gst_imaging_engine_post_fall_back (
+      engine, why, w && gst_oct_bscan_work_is_lost (self, w, IMK_ERROR_DEVICE));
+  return TRUE;
 }

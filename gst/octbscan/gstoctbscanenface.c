@@ -2,6 +2,7 @@
 #include "gstoctbscanenface.h"
 
 #include "gstimagingmetadata.h"
+#include "gstoctbscantime.h"
 
 struct _GstOctBscanEnface {
   GstPad *pad;  /* (nullable): of the rows */
@@ -69,14 +70,6 @@ gst_oct_bscan_enface_setup (GstOctBscanEnface *self, GstPad *pad, guint width,
   return IMK_OK;
 }
 
-static GstClockTime
-sum (GstClockTime a, GstClockTime b)
-{
-  return GST_CLOCK_TIME_IS_VALID (a) && GST_CLOCK_TIME_IS_VALID (b)
-             ? a + b
-             : GST_CLOCK_TIME_NONE;
-}
-
 gboolean
 gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer)
 {
@@ -88,7 +81,8 @@ gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer)
     self->duration = 0;
   }
   self->is_used = TRUE;
-  self->duration = sum (self->duration, GST_BUFFER_DURATION (buffer));
+  self->duration =
+      gst_oct_bscan_time_sum (self->duration, GST_BUFFER_DURATION (buffer));
   gst_buffer_extract (buffer, 0,
       self->rows + (gsize) self->n_rows * self->width,
       self->width * sizeof (gfloat));

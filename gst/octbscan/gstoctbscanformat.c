@@ -29,8 +29,8 @@ gst_oct_bscan_map_input (const GstOctBscan *self, GstBuffer *bscan,
 guint
 gst_oct_bscan_first_camera (const GstOctBscan *self)
 {
-  return (self->input.next_camera + self->input.n_skipped) %
-         self->open.config.n_cameras;
+  return (guint) ((self->input.next_line + self->input.n_skipped) %
+                  self->open.config.n_cameras);
 }
 
 gboolean

@@ -5,6 +5,7 @@
 
 #include "gstimagingmemory.h"
 #include "gstimagingmetadata.h"
+#include "gstoctbscantime.h"
 
 struct _GstOctBscanGroup {
   GstVideoInfo lines, bscan;
@@ -89,14 +90,6 @@ time_of (const GstOctBscanGroup *self, guint n)
              : GST_CLOCK_TIME_NONE;
 }
 
-static GstClockTime
-later (GstClockTime time, GstClockTime by)
-{
-  return GST_CLOCK_TIME_IS_VALID (time) && GST_CLOCK_TIME_IS_VALID (by)
-             ? time + by
-             : time;
-}
-
 /* Time, flags and metadata of a B-scan that begins with the next line. */
 static void
 stamp (const GstOctBscanGroup *self, GstBuffer *bscan)
@@ -106,8 +99,10 @@ stamp (const GstOctBscanGroup *self, GstBuffer *bscan)
   gst_imaging_metadata_copy (bscan, self->buffer, FALSE);
   GST_BUFFER_OFFSET (bscan) = GST_BUFFER_OFFSET (self->buffer);
   GST_BUFFER_OFFSET_END (bscan) = GST_BUFFER_OFFSET_END (self->buffer);
-  GST_BUFFER_PTS (bscan) = later (GST_BUFFER_PTS (self->buffer), offset);
-  GST_BUFFER_DTS (bscan) = later (GST_BUFFER_DTS (self->buffer), offset);
+  GST_BUFFER_PTS (bscan) =
+      gst_oct_bscan_time_later (GST_BUFFER_PTS (self->buffer), offset, 1);
+  GST_BUFFER_DTS (bscan) =
+      gst_oct_bscan_time_later (GST_BUFFER_DTS (self->buffer), offset, 1);
   GST_BUFFER_DURATION (bscan) = time_of (self, self->bscan.height);
   if (self->n_used == 0 && GST_BUFFER_IS_DISCONT (self->buffer))
     GST_BUFFER_FLAG_SET (bscan, GST_BUFFER_FLAG_DISCONT);

@@ -49,9 +49,6 @@ skip_missing (GstOctBscan *self, guint64 n)
   gst_oct_bscan_show_mean (self);
   gst_oct_bscan_group_reset (self->input.group);
   gst_oct_bscan_group_skip (self->input.group, n_to_skip);
-  self->input.next_camera =
-      (guint) ((self->input.next_camera + n_bscans * height) %
-               self->open.config.n_cameras);
   self->input.n_bscans += n_bscans;
   self->input.next_line += n_bscans * height;
   gst_imaging_stats_add_missing (

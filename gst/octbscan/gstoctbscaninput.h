@@ -40,15 +40,6 @@ void gst_oct_bscan_begin_turns (GstOctBscan *self);
 
 void gst_oct_bscan_install_actions (GObjectClass *klass);
 
-/* What @kernel took off last. */
-ImkStatus gst_oct_bscan_get_found (ImkOctbscan *kernel, GstOctBscanFound what,
-    gpointer values, ImkError *error);
-
-/* Sets both properties (nullable) at once, and the live dispersion to none: it
- * would go before them. */
-void gst_oct_bscan_set_found (
-    GstOctBscan *self, const gchar *k_polynomial, const gchar *dispersion);
-
 /* Runs requested actions on the B-scan @in. */
 void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 

@@ -255,6 +255,15 @@ gst_oct_bscan_forget_next_kernel (GstOctBscan *self)
     gst_imaging_context_pop (context);
 }
 
+ImkStatus
+gst_oct_bscan_get_found (ImkOctbscan *kernel, GstOctBscanFound what,
+    gpointer values, ImkError *error)
+{
+  return what == GST_OCT_BSCAN_BACKGROUND
+             ? imk_octbscan_get_background (kernel, values, error)
+             : imk_octbscan_get_pattern (kernel, values, error);
+}
+
 void
 gst_oct_bscan_warn_of_settings (GstOctBscan *self)
 {

@@ -83,13 +83,11 @@ rows_new (const GstOctBscan *self, const GstOctBscanLines *lines)
   gboolean has_camera = lines->first_camera != GST_OCT_BSCAN_DIFFERENT;
   gboolean has_ascan = lines->backward != GST_OCT_BSCAN_DIFFERENT &&
                        c->scan == IMK_OCTBSCAN_SCAN_EVEN;
-  gboolean flips =
-      c->flip == IMK_OCTBSCAN_FLIP_LATERAL || c->flip == IMK_OCTBSCAN_FLIP_BOTH;
 
   for (guint i = 0; i < c->height; i++, row += N_FIELDS) {
     guint at = (lines->backward ? c->height - 1 - i : i) / c->average_ascans;
 
-    if (flips)
+    if (c->flip & IMK_OCTBSCAN_FLIP_LATERAL)
       at = n_ascans - 1 - at;
     row[CAMERA] = has_camera ? ((guint) lines->first_camera + i) % c->n_cameras
                              : (gfloat) NAN;

@@ -222,7 +222,7 @@ tell (GstOctBscan *self, Report *r, const gchar *why)
   g_autofree gchar *k_polynomial = NULL, *dispersion = NULL;
 
   if (!why)
-    gst_oct_bscan_set_found (self,
+    gst_oct_bscan_settings_set_found (G_OBJECT (self),
         self->in_use.now->mirror_fit == IMK_OCTBSCAN_MIRROR_FIT_PHASE
             ? r->k_polynomial->str
             : NULL,

@@ -4,6 +4,7 @@
 
 #include "gstimagingmetadata.h"
 #include "gstoctbscanplan.h"
+#include "gstoctbscantime.h"
 
 GstFlowReturn
 gst_oct_bscan_post_error (GstOctBscan *self, const ImkError *error)
@@ -34,14 +35,6 @@ gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why)
 
 /* --- several B-scans at once --------------------------------------------- */
 
-static GstClockTime
-later (GstClockTime time, GstClockTime by, guint n)
-{
-  return GST_CLOCK_TIME_IS_VALID (time) && GST_CLOCK_TIME_IS_VALID (by)
-             ? time + n * by
-             : time;
-}
-
 /* Image @k, which keeps the block. */
 static GstBuffer *
 image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
@@ -55,8 +48,10 @@ image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
     GST_BUFFER_FLAG_UNSET (image, GST_BUFFER_FLAG_DISCONT);
   image = gst_imaging_src_pad_prepare_buffer (
       GST_IMAGING_SRC_PAD (w->snapshot->pads[output]), image);
-  GST_BUFFER_PTS (image) = later (w->stamp.pts, w->stamp.duration, k);
-  GST_BUFFER_DTS (image) = later (w->stamp.dts, w->stamp.duration, k);
+  GST_BUFFER_PTS (image) =
+      gst_oct_bscan_time_later (w->stamp.pts, w->stamp.duration, k);
+  GST_BUFFER_DTS (image) =
+      gst_oct_bscan_time_later (w->stamp.dts, w->stamp.duration, k);
   GST_BUFFER_DURATION (image) = w->stamp.duration;
   gst_oct_bscan_describe_image (
       w, output, k, gst_oct_bscan_shift (self, w, output, k), image);

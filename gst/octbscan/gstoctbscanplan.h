@@ -33,6 +33,10 @@ ImkStatus gst_oct_bscan_prepare_kernel (
     GstOctBscan *self, const GstOctBscanPlan *plan, ImkError *error);
 void gst_oct_bscan_forget_next_kernel (GstOctBscan *self);
 
+/* What @kernel took off last. */
+ImkStatus gst_oct_bscan_get_found (ImkOctbscan *kernel, GstOctBscanFound what,
+    gpointer values, ImkError *error);
+
 /* Warns of settings that make a wrong image of good spectra. */
 void gst_oct_bscan_warn_of_settings (GstOctBscan *self);
 

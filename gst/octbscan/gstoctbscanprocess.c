@@ -196,24 +196,6 @@ prepare_for_device (
 }
 
 gboolean
-gst_oct_bscan_fall_back (GstOctBscan *self, const GstOctBscanWork *w,
-    ImkStatus status, const ImkError *why)
-{
-  GstImagingEngine *engine = self->base.engine;
-  ImkError error = *why;
-
-  if (gst_imaging_engine_can_fall_back (engine, status))
-    status = gst_imaging_engine_fall_back (engine, &error);
-  if (status != IMK_OK) {
-    gst_imaging_engine_post_error (engine, status, &error);
-    return FALSE;
-  }
-  gst_imaging_engine_post_fall_back (
-      engine, why, w && gst_oct_bscan_work_is_lost (self, w, IMK_ERROR_DEVICE));
-  return TRUE;
-}
-
-gboolean
 gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
     ImkStatus status, const ImkError *why)
 {

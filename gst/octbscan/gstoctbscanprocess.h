@@ -22,12 +22,6 @@ ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
  * queue is drained or flushing. */
 void gst_oct_bscan_release_devices (GstOctBscan *self);
 
-/* The device failed: makes the CPU go on, if that is allowed. @work:
- * (nullable): may be lost with the device. Call with the engine locked.
- * Returns: FALSE after an error was posted */
-gboolean gst_oct_bscan_fall_back (GstOctBscan *self,
-    const GstOctBscanWork *work, ImkStatus status, const ImkError *why);
-
 /* Handles a failure of the device before it received @w (nullable). Returns:
  * whether the CPU continues; if not, an error has been posted */
 gboolean gst_oct_bscan_leave_device (GstOctBscan *self,

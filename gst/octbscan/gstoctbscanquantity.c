@@ -13,7 +13,7 @@ gst_oct_bscan_depth_axis (const GstOctBscan *self)
 
   if (step > 0)
     axis = (GstImagingAxis){"depth", "um", step, c->crop_top * step};
-  if (c->flip == IMK_OCTBSCAN_FLIP_DEPTH || c->flip == IMK_OCTBSCAN_FLIP_BOTH) {
+  if (c->flip & IMK_OCTBSCAN_FLIP_DEPTH) {
     axis.origin += (imk_octbscan_n_depths (c) - 1) * axis.step;
     axis.step = -axis.step;
   }
@@ -30,8 +30,7 @@ gst_oct_bscan_lateral_axis (const GstOctBscan *self)
   GstImagingAxis axis = {"lateral", step > 0 ? "um" : "pixel",
       step > 0 ? step * n : n, (step > 0 ? step : 1) * (n - 1) / 2.0};
 
-  if (c->flip == IMK_OCTBSCAN_FLIP_LATERAL ||
-      c->flip == IMK_OCTBSCAN_FLIP_BOTH) {
+  if (c->flip & IMK_OCTBSCAN_FLIP_LATERAL) {
     axis.origin += (imk_octbscan_n_ascans (c) - 1) * axis.step;
     axis.step = -axis.step;
   }

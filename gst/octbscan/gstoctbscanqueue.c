@@ -2,7 +2,6 @@
 #include "gstoctbscanqueue.h"
 
 #include "gstoctbscanoutput.h"
-#include "gstoctbscanprocess.h"
 
 typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;
 
@@ -325,8 +324,8 @@ drop_stuck (GstOctBscanQueue *self)
   }
 }
 
-/* Assigns batches to idle members; the assigned member's thread pushes. Call
- * with the lock held; it is released meanwhile. */
+/* Assigns batches to idle members. Call with the lock held; it is released
+ * meanwhile. */
 static void
 submit (GstOctBscanQueue *self)
 {
@@ -363,8 +362,8 @@ push_images_of_batch (GstOctBscanQueue *self, Batch *b)
   return flow;
 }
 
-/* Pushes finished batches up to the first unfinished one. Only one thread does
- * so at a time. Call with the lock held. */
+/* Pushes finished batches up to the first unfinished one, whichever member has
+ * finished them. Only one thread does so at a time. Call with the lock held. */
 static void
 push_finished_batches (GstOctBscanQueue *self)
 {

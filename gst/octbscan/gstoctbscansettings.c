@@ -445,3 +445,19 @@ const GstImagingSettingsTable gst_oct_bscan_settings_table = {
     .init = init_settings,
     .apply = gst_oct_bscan_apply_settings,
 };
+
+void
+gst_oct_bscan_settings_set_found (
+    GObject *element, const gchar *k_polynomial, const gchar *dispersion)
+{
+  g_autoptr (GstStructure) s = gst_structure_new (
+      "settings", "dispersion", G_TYPE_STRING, dispersion, NULL);
+  GValue none = G_VALUE_INIT;
+
+  if (k_polynomial)
+    gst_structure_set (s, "k-polynomial", G_TYPE_STRING, k_polynomial, NULL);
+  g_value_init (&none, GST_TYPE_ARRAY);
+  gst_structure_set_value (s, "dispersion-2", &none);
+  gst_structure_take_value (s, "dispersion-3", &none);
+  g_object_set (element, "settings", s, NULL);
+}

@@ -36,6 +36,11 @@ typedef struct {
 
 extern const GstImagingSettingsTable gst_oct_bscan_settings_table;
 
+/* Sets both properties (nullable) of @element at once, and the live dispersion
+ * to none: it would go before them. */
+void gst_oct_bscan_settings_set_found (
+    GObject *element, const gchar *k_polynomial, const gchar *dispersion);
+
 /* Of the table, in gstoctbscanconfigure.c. */
 ImkStatus gst_oct_bscan_apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);

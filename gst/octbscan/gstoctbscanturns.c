@@ -36,6 +36,5 @@ gst_oct_bscan_begin_turns (GstOctBscan *self)
   self->input.n_bscans = self->input.mean.n = 0;
   self->input.history++;
   imk_octbscan_sweep_reset (self->input.sweep);
-  self->input.next_camera = self->in_use.now->first_camera;
   self->input.next_line = self->in_use.now->first_camera;
 }

@@ -6,14 +6,7 @@
 #include "gstimagingmetadata.h"
 #include "gstoctbscaninput.h"
 #include "gstoctbscanplan.h"
-
-static GstClockTime
-sum_of (GstClockTime a, GstClockTime b)
-{
-  return GST_CLOCK_TIME_IS_VALID (a) && GST_CLOCK_TIME_IS_VALID (b)
-             ? a + b
-             : GST_CLOCK_TIME_NONE;
-}
+#include "gstoctbscantime.h"
 
 static guint64
 end_of (GstBuffer *buffer)
@@ -40,8 +33,8 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
         .offset = n > 1 ? GST_BUFFER_OFFSET (w->in) : GST_BUFFER_OFFSET_NONE,
     };
   mean->stamp.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
-  mean->stamp.duration =
-      sum_of (mean->stamp.duration, GST_BUFFER_DURATION (w->in));
+  mean->stamp.duration = gst_oct_bscan_time_sum (
+      mean->stamp.duration, GST_BUFFER_DURATION (w->in));
   mean->stamp.offset_end = end_of (w->in);
   w->stamp = mean->stamp;
   w->has_images = ++mean->n >= n;
@@ -89,10 +82,6 @@ gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
   add_to_mean (self, w, w->snapshot->average_bscans);
   self->input.n_bscans += n;
   self->input.next_line += (guint64) n * (guint) self->input.bscan.height;
-  self->input.next_camera =
-      (guint) ((self->input.next_camera +
-                   (guint64) n * self->input.bscan.height) %
-               self->open.config.n_cameras);
   return w;
 }
 

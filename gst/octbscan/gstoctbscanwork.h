@@ -118,3 +118,9 @@ ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
  * with the engine locked. */
 ImkStatus gst_oct_bscan_run_on_cpu (
     GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
+
+/* The device failed: makes the CPU go on, if that is allowed. @work:
+ * (nullable): may be lost with the device. Call with the engine locked.
+ * Returns: FALSE after an error was posted */
+gboolean gst_oct_bscan_fall_back (GstOctBscan *self,
+    const GstOctBscanWork *work, ImkStatus status, const ImkError *why);

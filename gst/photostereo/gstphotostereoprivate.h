@@ -105,7 +105,6 @@ guint gst_photo_stereo_n_left (GstPhotoStereo *self);
 
 /* --- gstphotostereopicture.c, under the stream lock */
 
-/* Around all work on a kernel and its frames. */
 /* The streams of pictures, with several devices. */
 ImkStatus gst_photo_stereo_open_gates (GstPhotoStereo *self, ImkError *error);
 void gst_photo_stereo_close_gates (GstPhotoStereo *self);

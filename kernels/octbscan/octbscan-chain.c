@@ -9,8 +9,8 @@
 
 enum { MAX_TAPS = 32 };
 
-/* A Kaiser-Bessel kernel on a grid that is @oversampling times finer than the
- * band limit asks for. */
+/* A Kaiser-Bessel kernel on a grid that is finer than the band limit asks for,
+ * see kernel_for (). */
 typedef struct Kernel {
   double width; /* grid points */
   double beta;

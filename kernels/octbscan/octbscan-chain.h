@@ -2,12 +2,13 @@
 /* The strategy fft: from spectra to Z in three short transforms.
  *
  * What stands between them is sparse, as each step looks at neighbours only:
- * resampling at p_i takes a few of the upsampled samples, and the long padded
- * transform, of which W depths of s M are wanted, is one of P >= 1.5 W points
- * after each z_i has been spread over the few of them near i P / (s M) (a
- * non-uniform transform: Dutt and Rokhlin 1993; Kaiser-Bessel kernel: Fessler
- * and Sutton 2003). So resampling, window, phase, padding and spreading are one
- * matrix of a few dozen samples a row, the band, made in float64:
+ * resampling at p_i takes a few of the upsampled samples. The long padded
+ * transform has s M depths, and W of them are wanted. A transform of
+ * P >= 1.5 W points gives these W, after each z_i has been spread over the few
+ * points near i P / (s M) (a non-uniform transform: Dutt and Rokhlin 1993;
+ * Kaiser-Bessel kernel: Fessler and Sutton 2003). So resampling, window, phase,
+ * padding and spreading are one matrix of a few dozen samples a row, the band,
+ * made in float64:
  *
  *   N pixels -> transform, spectrum of the kernel taken out -> G samples
  *     -> band -> P points -> transform, spectrum of the kernel taken out -> Z

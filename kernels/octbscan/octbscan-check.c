@@ -65,10 +65,10 @@ static ImkStatus
 check_choices (const ImkOctbscanConfig *c, ImkError *error)
 {
   const ImkLimits limits[] = {
-      {"interpolation", c->interpolation, 0, IMK_OCTBSCAN_INTERPOLATION_THESIS},
+      {"interpolation", c->interpolation, 0, IMK_OCTBSCAN_N_INTERPOLATIONS - 1},
       {"grid", c->grid, 0, IMK_OCTBSCAN_GRID_THESIS},
       {"taper", c->taper, 0, IMK_OCTBSCAN_TAPER_NONE},
-      {"window", c->window, 0, IMK_OCTBSCAN_WINDOW_FILE},
+      {"window", c->window, 0, IMK_OCTBSCAN_N_WINDOWS - 1},
       {"background", c->background_mode, 0, IMK_OCTBSCAN_BACKGROUND_ROLLING},
       {"background-bscans", c->background_bscans, 1, UINT32_MAX},
       {"background-reach", c->background_reach, 1, IMK_OCTBSCAN_MAX_WIDTH},
@@ -222,7 +222,7 @@ ImkStatus
 imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
 {
   IMK_TRY (imk_limits_check_one (
-      "range", c->range, 0, IMK_OCTBSCAN_RANGE_AUTO, error));
+      "range", c->range, 0, IMK_OCTBSCAN_N_RANGES - 1, error));
   if (!(c->range_min >= -200 && c->range_max <= 300 &&
           c->range_min <= c->range_max))
     return imk_error_set (error, IMK_ERROR_CONFIG,

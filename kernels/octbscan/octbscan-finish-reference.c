@@ -235,8 +235,7 @@ static double *
 mix (const ImkOctbscanConfig *c, State *s, const ImkOctbscanReference *b)
 {
   double *to = calloc ((size_t) s->n_ascans * s->n_depths, sizeof (*to));
-  bool flips =
-      c->flip == IMK_OCTBSCAN_FLIP_LATERAL || c->flip == IMK_OCTBSCAN_FLIP_BOTH;
+  bool flips = c->flip & IMK_OCTBSCAN_FLIP_LATERAL;
 
   for (uint32_t i = 0; i < s->n_ascans; i++) {
     uint32_t at = flips ? s->n_ascans - 1 - i : i;

@@ -103,7 +103,7 @@ is_polynomial (const ImkOctbscanCamera *cam)
          cam->map == IMK_OCTBSCAN_MAP_K_POLYNOMIAL;
 }
 
-/* What @camera has at @pixel, for maps that give a value for each pixel. */
+/* What @cam has at pixel @n, for maps that give a value for each pixel. */
 static double
 value_at (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t n)
 {

@@ -46,8 +46,10 @@ position (const ImkOctbscanConfig *c, uint32_t j)
   }
 }
 
-/* One of the last two rows of the A-scan that begins at @first, or a new one.
- * Returns: the number of entries */
+/* Adds to one of the last two rows of the A-scan that begins at @first, or a
+ * new one. Columns that follow each other are read from the same two rows or
+ * the next; searching all rows takes quadratic time, and a curve that jumps
+ * back merely gets a row twice. Returns: the number of entries */
 static uint32_t
 add (uint32_t row, double weight, uint32_t first, uint32_t n, uint32_t *rows,
     float *weights)

@@ -79,6 +79,7 @@ typedef enum ImkOctbscanInterpolation {
                                        * weights of sum 1 */
   IMK_OCTBSCAN_INTERPOLATION_THESIS, /* linear, and y is 0 at the first and last
                                       * two wavenumbers (algorithm 5.7) */
+  IMK_OCTBSCAN_N_INTERPOLATIONS,
 } ImkOctbscanInterpolation;
 
 /* Where upsampled sample m of M lies. */
@@ -107,6 +108,7 @@ typedef enum ImkOctbscanWindow {
   IMK_OCTBSCAN_WINDOW_GAUSS,    /* exp (-(u / 0.4)^2 / 2) */
   IMK_OCTBSCAN_WINDOW_FILE,     /* `window_values`; when there are not M of
                                  * them they are interpolated linearly */
+  IMK_OCTBSCAN_N_WINDOWS,
 } ImkOctbscanWindow;
 
 /* m_c, what is taken off every spectrum of a camera. */
@@ -156,7 +158,7 @@ typedef enum ImkOctbscanFlip {
   IMK_OCTBSCAN_FLIP_NONE,
   IMK_OCTBSCAN_FLIP_LATERAL, /* the last A-scan first */
   IMK_OCTBSCAN_FLIP_DEPTH,   /* the largest depth first; in images alone */
-  IMK_OCTBSCAN_FLIP_BOTH,
+  IMK_OCTBSCAN_FLIP_BOTH,    /* LATERAL | DEPTH */
 } ImkOctbscanFlip;
 
 /* Follows the motion in depth: each B-scan b has a place L_b, in depths, and a
@@ -200,6 +202,7 @@ typedef enum ImkOctbscanRange {
                                   * `auto_bscans`: with m the ends of the
                                   * B-scan before, a mean over n + 1 of them.
                                   * A dark B-scan leaves m */
+  IMK_OCTBSCAN_N_RANGES,
 } ImkOctbscanRange;
 
 typedef enum ImkOctbscanOrientation {
@@ -297,14 +300,16 @@ typedef struct ImkOctbscanCamera {
  * @tracking_profile, @n_tracking_profile: NULL; or a P, as many values as the
  *   window has, that is kept instead of those of the B-scans: the reference of
  *   XCORR; for RPE and CONTOUR mu is where it is largest
- * @tracking_complex: not changed by an update. Tracking shifts the complex
- *   image, too, by mu - L_b depths with their fraction. With the whole depths n
- *   of the other images and f = mu - L_b - n:
+ * @tracking_complex: not changed by an update. Tracking also shifts the complex
+ *   image, by mu - L_b depths. The other images are shifted by n whole depths,
+ *   n = round (mu - L_b); the complex image by the fraction f = mu - L_b - n as
+ *   well:
  *     Z'_q = sum over k from -8 to 8 of h (-f - k) Z_(q - n + k)
  *     h (x) = sinc (pi x) (1 + cos (pi x / 9)) / 2 exp (-i pi x / s)
- *   which is the phase ramp f over the wavenumbers, but for those at the ends
- *   where s is 1. Z beyond the crop is 0, and so are the n depths at the end
- *   that the shift leaves. The phase that motion gives all depths stays */
+ *   This sum is a phase ramp f over the wavenumbers; with s = 1 it differs from
+ *   the ramp at the first and last wavenumbers. Z beyond the crop counts as 0,
+ *   and the n depths that the shift leaves empty are 0. Motion also turns the
+ *   phase of all depths alike; this turn is not corrected */
 typedef struct ImkOctbscanConfig {
   size_t size;
   uint32_t width, height;

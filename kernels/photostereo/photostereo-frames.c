@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/sample.h"
+#include "photostereo/photostereo-pixel.h"
 
 /* Of the pixels, in which a white frame may lack a measurement. */
 #define MAX_UNMEASURED 0.5
@@ -35,40 +36,51 @@ decode_white (const ImkPhotostereoPlan *p, uint32_t sample)
 
 typedef float (*Decode) (const ImkPhotostereoPlan *p, uint32_t sample);
 
-/* A mosaic that is interpolated has its calibration interpolated likewise:
- * the mean of the sites of the colour in 3x3 pixels. */
-static float
-calibration_at (const ImkPhotostereoPlan *p, const ImkImage *image, uint32_t x,
-    uint32_t y, uint32_t plane, Decode value_of)
+/* @to: [height][width] */
+static void
+decode_plane (const ImkPhotostereoPlan *p, const ImkImage *image,
+    uint32_t plane, Decode value_of, float *to)
 {
-  float sum = 0;
-  uint32_t n = 0;
+  uint32_t channel = p->interpolate ? 0 : p->colours[plane];
+  uint32_t top = image->height > p->height ? plane * p->height : 0; /* bands */
 
-  if (image->height > p->height) /* all bands */
-    y += plane * p->height;
-  if (!p->interpolate)
-    return value_of (p, imk_sample_get_uint (image, x, y, p->colours[plane]));
-  for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < p->height; v++)
-    for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < p->width; u++)
-      if (p->site[2 * (v & 1) + (u & 1)] == plane) {
-        sum += value_of (p, imk_sample_get_uint (image, u, v, 0));
-        n++;
-      }
-  return n ? sum / (float) n : 0;
+  for (uint32_t y = 0; y < p->height; y++)
+    for (uint32_t x = 0; x < p->width; x++)
+      *to++ = value_of (p, imk_sample_get_uint (image, x, top + y, channel));
+}
+
+/* As the pictures are interpolated. */
+static void
+interpolate (const ImkPhotostereoPlan *p, const float *mosaic, float *to)
+{
+  for (uint32_t plane = 0; plane < p->n_planes; plane++)
+    for (uint32_t y = 0; y < p->height; y++)
+      for (uint32_t x = 0; x < p->width; x++)
+        *to++ = imk_photostereo_colour_at (
+            mosaic, p->width, p->height, p->site, x, y, plane, false);
 }
 
 static float *
 decode_frame (
     const ImkPhotostereoPlan *p, const ImkImage *image, Decode value_of)
 {
-  float *values =
-      calloc ((size_t) p->width * p->height * p->n_planes, sizeof (*values));
-  float *to = values;
+  size_t n = (size_t) p->width * p->height;
+  float *values = malloc (n * p->n_planes * sizeof (*values));
+  float *mosaic = p->interpolate ? malloc (n * sizeof (*mosaic)) : NULL;
 
-  for (uint32_t plane = 0; values && plane < p->n_planes; plane++)
-    for (uint32_t y = 0; y < p->height; y++)
-      for (uint32_t x = 0; x < p->width; x++)
-        *to++ = calibration_at (p, image, x, y, plane, value_of);
+  if (!values || (p->interpolate && !mosaic)) {
+    free (values);
+    free (mosaic);
+    return NULL;
+  }
+  if (p->interpolate) {
+    decode_plane (p, image, 0, value_of, mosaic);
+    interpolate (p, mosaic, values);
+  } else {
+    for (uint32_t k = 0; k < p->n_planes; k++)
+      decode_plane (p, image, k, value_of, values + k * n);
+  }
+  free (mosaic);
   return values;
 }
 

@@ -146,11 +146,11 @@ typedef enum ImkPhotostereoCurve {
  * @pixel_aspect: width of a pixel over its height, 1e-3..1e3
  * @centre_x, @centre_y: the pixel above which x = y = 0; NaN for the middle
  * @plane_z: mm, where the working plane is; a position has to lie above it
- * @saturation: counts at and above which a sample, as it came, is clipped; 0
- * for the full scale, negative for never. A light with a clipped sample in any
- *   channel does not count at that pixel, whatever the thresholds, except
- *   for NONE. Of a mosaic that is interpolated it is the three values of the
- *   pixel that are looked at
+ * @saturation: counts at and above which a raw sample is clipped; 0 for the
+ *   full scale, negative for never. With a clipped sample in any channel a
+ *   light does not count at that pixel, whatever the thresholds. Of a mosaic
+ *   that is interpolated, the three values of the pixel are checked. With
+ *   IMK_PHOTOSTEREO_ROBUST_NONE clipped samples count like others
  * @robust, @thresholds: see there
  * @t_min, @t_max: a light counts where t_min < G < t_max; negative for the
  *   default: 0.04 and 0.98 absolute, 0.1 and 1.3 relative and adaptive

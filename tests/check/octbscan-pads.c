@@ -714,6 +714,32 @@ CHECK_BACKENDS_TEST (test_enface_images_say_what_their_samples_are)
 
 /* --- lines ---------------------------------------------------------------- */
 
+/* Of B-scans @begin .. @begin + @n - 1, on average. */
+static gdouble
+shift_of (const Expected *e, guint begin, guint n)
+{
+  gdouble shift = 0;
+
+  for (guint i = 0; i < n; i++)
+    shift += e->shifts[begin + i] / n;
+  return shift;
+}
+
+/* Fails unless axis @k of @image begins at depth @origin, in pixels. */
+static void
+check_depth_origin (GstBuffer *image, guint k, gdouble origin)
+{
+  const GstStructure *s = gst_custom_meta_get_structure (
+      gst_buffer_get_custom_meta (image, "GstImagingQuantity"));
+  g_autofree gchar *name = g_strdup_printf ("axis-%u-name", k);
+  g_autofree gchar *field = g_strdup_printf ("axis-%u-origin", k);
+  gdouble found = NAN;
+
+  fail_unless_equals_string (gst_structure_get_string (s, name), "depth");
+  gst_structure_get_double (s, field, &found);
+  fail_unless (ABS (found - origin) < 1e-6, "origin %g, not %g", found, origin);
+}
+
 /* Of lines of B-scans @begin .. @begin + @n - 1. */
 static void
 check_lines (GstBuffer *image, const ImkOctbscanConfig *c, const Expected *e,
@@ -725,7 +751,7 @@ check_lines (GstBuffer *image, const ImkOctbscanConfig *c, const Expected *e,
       c->scan == IMK_OCTBSCAN_SCAN_EVEN && (n == 1 || !c->bidirectional);
   gboolean is_backward = c->bidirectional && begin % 2;
   guint64 frame = 0, missing = 1;
-  gdouble shift = 0;
+  gdouble shift = shift_of (e, begin, n);
   gint rows = 0, columns = 0;
   const gfloat *row;
   g_autoptr (GstBuffer) data = NULL;
@@ -749,8 +775,6 @@ check_lines (GstBuffer *image, const ImkOctbscanConfig *c, const Expected *e,
   fail_unless_equals_int (columns, 3);
   fail_unless_equals_uint64 (frame, 100 + begin + n - 1);
   fail_unless_equals_uint64 (missing, 0);
-  for (guint i = 0; i < n; i++)
-    shift += e->shifts[begin + i] / n;
   gst_buffer_map (data, &map, GST_MAP_READ);
   row = (const gfloat *) map.data;
   for (guint i = 0; i < HEIGHT; i++, row += 3) {
@@ -832,12 +856,14 @@ check_lines_of (
   for (guint i = 0; i < n; i++) {
     out = check_pull (r.pads[COMPLEX]);
     check_lines (out, c, &e, i, 1);
+    check_depth_origin (out, 0, 0); /* before it is tracked */
     gst_buffer_unref (out);
   }
   for (guint p = SRC; p <= LINEAR; p++)
     for (guint i = 0; i < n; i += every) {
       out = check_pull (r.pads[p]);
       check_lines (out, c, &e, i, MIN (every, n - i));
+      check_depth_origin (out, 1, -shift_of (&e, i, MIN (every, n - i)));
       gst_buffer_unref (out);
     }
 }
@@ -870,6 +896,25 @@ CHECK_BACKENDS_TEST (test_lines_tell_their_camera_and_shift)
       "tracking=rpe tracking-top=9 bidirectional=true average-ascans=2 "
       "flip=lateral scan-correction=sine",
       8, 1);
+}
+
+/* Line 11 is the first of the second B-scan, whatever cameras was before it. */
+CHECK_BACKENDS_TEST (test_turns_count_lines_when_cameras_change)
+{
+  g_auto (Run) r = run_new (ELEMENT "cameras=3", 1 << SRC);
+
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GstBuffer) out = NULL, data = NULL;
+    gfloat camera = -1;
+
+    g_object_set (r.element, "cameras", 3 - i, NULL);
+    push_all (&r, i, i + 1);
+    out = check_pull (r.pads[SRC]);
+    gst_structure_get (gst_imaging_results_get (out, NULL), "data",
+        GST_TYPE_BUFFER, &data, NULL);
+    gst_buffer_extract (data, 0, &camera, sizeof (camera));
+    fail_unless_equals_float (camera, i * HEIGHT % (3 - i));
+  }
 }
 
 /* Lines of one camera that nobody has moved say nothing. */

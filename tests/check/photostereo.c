@@ -1569,6 +1569,25 @@ CHECK_TEST (test_lost_pictures_keep_their_places)
   }
 }
 
+/* A gap counts if more than two thirds of the pictures came without one. */
+CHECK_TEST (test_gaps_count_where_they_are_few)
+{
+  for (guint n_steps = 2; n_steps <= 3; n_steps++) {
+    g_auto (Ps) ps = ps_begin ("", "normal", "GRAY16_LE");
+
+    for (guint i = 0; i <= n_steps; i++) {
+      GstBuffer *buffer = picture (&ps, i);
+
+      GST_BUFFER_OFFSET (buffer) = 1000 + i + (i == n_steps);
+      check_push (ps.sink, buffer, GST_FLOW_OK);
+    }
+    fail_unless_equals_uint64 (
+        check_stat (ps.element, "frames-missing"), n_steps == 3);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_WARNING), n_steps == 3);
+  }
+}
+
 /* An application that waits for the lamps keeps every tenth picture. */
 CHECK_TEST (test_pictures_that_are_picked_are_in_order)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "octbscan/octbscan-lateral.h"
 #include "octbscan/octbscan-reference.h"
 
 enum { MAX_BSCANS = 16, WIDTH = 64, DEPTHS = 64 /* at scale 2 */ };
@@ -514,6 +515,24 @@ TEST_BACKENDS (
         }
 }
 
+/* Where columns are closer than A-scans, a mean of columns has the same two
+ * A-scans several times. */
+TEST (test_lateral_rows_are_read_once, "a mean reads each A-scan once")
+{
+  ImkOctbscanConfig c = base_config (200);
+  ImkOctbscanLateral *lateral = NULL;
+
+  c.scan = IMK_OCTBSCAN_SCAN_SINE;
+  c.average_ascans = 7;
+  test_ok (imk_octbscan_lateral_new (&c, &lateral, test_new_error ()));
+  for (uint32_t i = 0; i < lateral->n_ascans; i++)
+    for (uint32_t k = lateral->first[i] + 1; k < lateral->first[i + 1]; k++)
+      test_check (lateral->rows[k] > lateral->rows[k - 1],
+          "A-scan %u is of row %u after row %u", i, lateral->rows[k],
+          lateral->rows[k - 1]);
+  imk_octbscan_lateral_free (lateral);
+}
+
 TEST_BACKENDS (test_means_of_bscans, "means of B-scans are the definition",
     .cpu_only = true)
 {
@@ -535,6 +554,43 @@ TEST_BACKENDS (test_enface, "en-face rows are the definition", .cpu_only = true)
     c.enface_top = 11;
     c.enface_bottom = 20;
     check_config (backend, &c, 2, "en face");
+  }
+}
+
+/* An image has the ends of its lit pixels alone, and shows them alike. */
+TEST (test_black_pixels_are_no_part_of_the_range,
+    "black pixels of an en-face image are no part of its range")
+{
+  enum { N_PIXELS = 40, N_LIT = 30 }; /* three of four */
+  float lit[N_LIT], all[N_PIXELS] = {0};
+  uint64_t seed = 5;
+
+  for (uint32_t i = 0; i < N_LIT; i++)
+    all[i + i / 3] = lit[i] = (float) pow (10, 1 + 4 * oct_uniform (&seed));
+  for (int range = 0; range < IMK_OCTBSCAN_N_RANGES; range++) {
+    ImkOctbscanConfig c = base_config (1);
+    uint8_t levels[2][N_PIXELS];
+    float ends[2][4];
+
+    c.range = range;
+    c.percent_min = 10;
+    c.percent_max = 90;
+    for (int k = 0; k < 2; k++) {
+      uint32_t n = k ? N_PIXELS : N_LIT;
+      const ImkImage in = {
+          k ? all : lit, n * sizeof (float), n, 1, 1, IMK_TYPE_F32, 0};
+      ImkImage out = {levels[k], n, n, 1, 1, IMK_TYPE_U8, 0};
+
+      test_ok (imk_octbscan_level_image (
+          &c, true, &in, &out, ends[k], test_new_error ()));
+    }
+    for (int k = 0; k < 4; k++)
+      test_check (ends[1][k] == ends[0][k],
+          "range %d: end %d is %g, of lit pixels %g", range, k, ends[1][k],
+          ends[0][k]);
+    for (uint32_t i = 0; i < N_PIXELS; i++)
+      test_check (levels[1][i] == (all[i] > 0 ? levels[0][i - i / 4] : 0),
+          "range %d: pixel %u is %u", range, i, levels[1][i]);
   }
 }
 

@@ -362,7 +362,7 @@ TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
   char what[64];
 
   for (uint32_t k = 0; k < sizeof (sizes) / sizeof (sizes[0]); k++)
-    for (int i = 0; i <= IMK_OCTBSCAN_INTERPOLATION_THESIS; i++)
+    for (int i = 0; i < IMK_OCTBSCAN_N_INTERPOLATIONS; i++)
       for (int grid = 0; grid <= IMK_OCTBSCAN_GRID_THESIS; grid++) {
         ImkOctbscanConfig c = range_config (sizes[k][0], 3);
         test_auto (TestImage) in = spectra (&c, 1000, 300);
@@ -382,7 +382,7 @@ TEST_BACKENDS (test_windows_and_tapers, "windows and tapers are the definition")
 {
   char what[64];
 
-  for (int window = 0; window <= IMK_OCTBSCAN_WINDOW_FILE; window++)
+  for (int window = 0; window < IMK_OCTBSCAN_N_WINDOWS; window++)
     for (int taper = 0; taper <= IMK_OCTBSCAN_TAPER_NONE; taper++) {
       ImkOctbscanConfig c = range_config (60, 3);
       test_auto (TestImage) in = spectra (&c, 1000, 300);
@@ -1559,7 +1559,7 @@ TEST_BACKENDS (test_nan_becomes_black, "what is not a number becomes black",
     .cpu_only = true)
 {
   for (const Way *w = all_ways[backend]; w->name; w++)
-    for (int range = 0; range <= IMK_OCTBSCAN_RANGE_MINMAX; range++) {
+    for (int range = 0; range < IMK_OCTBSCAN_N_RANGES; range++) {
       ImkOctbscanConfig c = base_config (60, 4), three = base_config (60, 3);
       test_auto (TestImage) in, rest;
       test_auto (Result) r, expected;

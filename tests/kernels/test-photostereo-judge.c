@@ -8,7 +8,7 @@
 
 enum { SIDE = 90, N_LIGHTS = 16, WRONG = 5 };
 
-typedef enum { RIGHT, TURNED, HALF, NOISE } Fault;
+typedef enum { RIGHT, TURNED, HALF, NOISE, DIM, GLARE } Fault;
 
 typedef struct Variant {
   const char *name;
@@ -82,6 +82,10 @@ add_picture (ImkPhotostereo *s, const ImkPhotostereoConfig *c, uint32_t i,
 
       if (fault == NOISE)
         light += 0.02 * ((double) (test_random (seed) >> 11) * 0x1p-52 - 1);
+      if (fault == DIM)
+        light *= 0.1;
+      if (fault == GLARE)
+        light = 0.9;
       light = fmin (fmax (light, 0), 0.999);
       for (uint32_t k = 0; k < c->channels; k++)
         photo_set (&frame, x, y, k,
@@ -127,6 +131,26 @@ TEST (test_misfits, "a picture that is turned or dim contradicts the others")
             i, misfits[i]);
       }
     }
+}
+
+/* The first solution follows the glare, so that lights from the other side seem
+ * to come from behind; their pictures are bright and must count. */
+TEST (test_glare, "one bright picture contradicts a few dim ones")
+{
+  enum { N_PICTURES = 8 };
+  ImkPhotostereoLight lights[N_LIGHTS];
+  ImkPhotostereoConfig c = config_of (&variants[0], lights);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  double misfits[N_LIGHTS];
+
+  c.type = IMK_TYPE_U16;
+  test_ok (imk_photostereo_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  for (uint32_t i = 0; i < N_PICTURES; i++)
+    add_picture (s, &c, i, i == WRONG ? GLARE : DIM, NULL);
+  test_ok (imk_photostereo_judge (s, misfits, test_new_error ()));
+  for (uint32_t i = 0; i < N_PICTURES; i++)
+    test_check (i == WRONG ? misfits[i] > 0.15 : misfits[i] < 0.05,
+        "picture %u has a misfit of %g", i, misfits[i]);
 }
 
 TEST (test_no_judgement, "what is not known is NaN")

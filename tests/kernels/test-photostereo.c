@@ -1622,6 +1622,81 @@ TEST (test_next_light_is_the_one_that_is_missed,
   test_check (next == 4 || next == 5, "light %u", next);
 }
 
+/* A pixel that a sample is of has the dark value of that sample, not the mean
+ * of its neighbours. Samples are multiples of 12, so that means are exact. */
+TEST (test_dark_frame_of_a_mosaic,
+    "the dark frame of an interpolated mosaic is taken off exactly")
+{
+  enum { W = 9, H = 7, N = 6 };
+  ImkPhotostereoLight lights[N];
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
+  test_auto (TestImage) dark = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  Solved solved[2];
+  uint64_t seed = 8;
+
+  photo_fill_dome (lights, N, 1, 0.5);
+  c.pattern = IMK_PHOTOSTEREO_PATTERN_RGGB;
+  c.grey = IMK_PHOTOSTEREO_GREY_LUMA;
+  c.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
+  for (uint32_t p = 0; p < W * H; p++)
+    photo_set (
+        &dark, p % W, p / W, 0, 12 * (uint32_t) (test_random (&seed) % 500));
+  for (int k = 0; k < 2; k++) {
+    test_autoptr (ImkPhotostereo) s = NULL;
+
+    c.dark = k ? &dark.image : NULL;
+    s = kernel_new (IMK_BACKEND_CPU, &c);
+    seed = 9;
+    for (uint32_t i = 0; i < N; i++) {
+      test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+
+      for (uint32_t p = 0; p < W * H; p++) {
+        uint32_t v = 12 * (uint32_t) (100 + test_random (&seed) % 4000);
+
+        photo_set (&frame, p % W, p / W, 0,
+            v + k * (uint32_t) photo_get (&dark, p % W, p / W, 0));
+      }
+      add (s, &frame, i);
+    }
+    solved[k] = solve (s, &c, IMK_TYPE_F32);
+  }
+  for (uint32_t p = 0; p < W * H; p++)
+    for (uint32_t k = 0; k < 3; k++) {
+      double v[2] = {photo_get (&solved[0].normal, p % W, p / W, k),
+          photo_get (&solved[1].normal, p % W, p / W, k)};
+
+      test_check (fabs (v[1] - v[0]) < 1e-4,
+          "normal of (%u, %u): %g, without dark frame %g", p % W, p / W, v[1],
+          v[0]);
+    }
+  for (int k = 0; k < 2; k++)
+    solved_free (&solved[k]);
+}
+
+/* In x the lights hardly differ, in y not at all: the direction that nothing
+ * tells of comes first, also against one that lies farther off in x. */
+TEST (test_next_light_is_in_the_direction_that_nothing_tells_of,
+    "the next light is in the direction that nothing tells of")
+{
+  static const ImkPhotostereoLight lights[] = {
+      {.x = 0.1, .z = 0.995, .intensity = {1, 1, 1}},
+      {.x = -0.1, .z = 0.995, .intensity = {1, 1, 1}},
+      {.x = 0.98, .y = 0.15, .z = 0.13, .intensity = {1, 1, 1}},
+      {.y = 0.4, .z = 0.917, .intensity = {1, 1, 1}},
+  };
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, 3, 2, 1, lights, 4, false);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, 3, 2, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  uint32_t next = 99;
+
+  c.track_change = true;
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  add (s, &frame, 0);
+  add (s, &frame, 1);
+  test_ok (imk_photostereo_next_light (s, &next, NULL, test_new_error ()));
+  test_check (next == 3, "light %u", next);
+}
+
 /* --- what is refused ------------------------------------------------------ */
 
 enum { HILL_LIGHTS = 40, HILL_WIDTH = 120, HILL_HEIGHT = 90 };

@@ -19,6 +19,8 @@ typedef struct Case {
   ImkOctbscan *kernel;
 } Case;
 
+static const double own_window[] = {0, 0.7, 1.2, 1, 0.1};
+
 /* Fringes of three mirrors over a hump, and noise. */
 static double
 spectrum_at (const ImkOctbscanConfig *k, uint32_t x, uint32_t y, uint64_t *seed)
@@ -38,8 +40,11 @@ draw_config (Case *c, uint64_t *seed)
   k->width = 2 * variant_between (seed, 20, 120);
   k->height = variant_between (seed, 2, 20);
   k->upsample = k->width * variant_between (seed, 1, 2);
-  k->interpolation = (ImkOctbscanInterpolation) (test_random (seed) % 4);
-  k->window = (ImkOctbscanWindow) (test_random (seed) % 5);
+  k->interpolation = (ImkOctbscanInterpolation) (test_random (seed) %
+                                                 IMK_OCTBSCAN_N_INTERPOLATIONS);
+  k->window = (ImkOctbscanWindow) (test_random (seed) % IMK_OCTBSCAN_N_WINDOWS);
+  k->window_values = own_window;
+  k->n_window_values = 5;
   k->background_mode = test_random (seed) % 2 ? IMK_OCTBSCAN_BACKGROUND_MEAN
                                               : IMK_OCTBSCAN_BACKGROUND_NONE;
   if (test_random (seed) % 2) {
