@@ -563,6 +563,44 @@ TEST (test_reference,
   for_each_case (check_case);
 }
 
+/* Darks and flats that look as if the CPU could keep them in less room
+ * (calibration.c), but whose values it would then round otherwise. */
+TEST (test_calibration_of_odd_numbers,
+    "a calibration that cannot be packed agrees with the reference",
+    .cpu_only = true)
+{
+  static const struct {
+    ImkType type;
+    uint32_t most; /* of the samples */
+    float dark, step, flat;
+  } cases[] = {
+      {IMK_TYPE_U16, 20, 0x1p-20f, 1, 1}, /* counts above no whole count */
+      /* more sixteenths of a count than float32 tells apart */
+      {IMK_TYPE_U16, 65535, -999999.9375f, 0.0625f, 1},
+      {IMK_TYPE_U8, 15, 0, 1, 0x1p-123f}, /* less is no normal number */
+      {IMK_TYPE_U16, 15, 0, 1, 0x1p-123f},
+  };
+  float dark[80 * 40], flat[80 * 40];
+
+  for (size_t k = 0; k < sizeof (cases) / sizeof (cases[0]); k++) {
+    ImkShcentroidConfig c = grid_config (cases[k].type, 80, 40, 8, 8);
+    test_auto (TestImage) in = test_image_new (c.type, 80, 40, 1, 0), out;
+    char name[40];
+
+    for (size_t i = 0; i < 80 * 40; i++) {
+      dark[i] = cases[k].dark + cases[k].step * (float) (i * 7919 % 4);
+      flat[i] = cases[k].flat;
+    }
+    test_image_fill (&in, FILL_NOISE, cases[k].most, k);
+    c.fields = IMK_SHCENTROID_FIELDS_XY;
+    c.dark = dark;
+    c.flat = flat;
+    out = run_cpu (&c, &in, IMK_TYPE_F64);
+    snprintf (name, sizeof (name), "calibration %zu", k);
+    sh_check_reference (&c, &in, &out, 1e-10, NULL, name);
+  }
+}
+
 /* float32 frames of whole numbers: the same bits as those numbers in 16 bits,
  * where those are more than a plain centroid. */
 static void

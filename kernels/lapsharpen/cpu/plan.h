@@ -53,7 +53,9 @@ typedef struct Kernel {
   bool exact; /* the order of the reference is needed for too many samples */
   float weights[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
   Floats start; /* half a count, and what the sums may differ by */
-  Words near;   /* fractions, the low words, below may be another count */
+  /* a sum whose fraction, the low word, is below it may round to another count
+   * than the reference */
+  Words near;
 } Kernel;
 
 /* A rule in the terms of vectors. */

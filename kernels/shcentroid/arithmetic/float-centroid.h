@@ -477,8 +477,8 @@ imk_shcentroid_search_key (const ImkShcentroidSearch *s)
   return s->low + (s->high - s->low) / 2;
 }
 
-/* When the search is done, one more count finds the next lower value: of keys
- * turned around by this, those that reach imk_shcentroid_lower_key (). */
+/* After the search one more count finds the next lower value: of keys XOR this,
+ * whose order is reversed, those that reach imk_shcentroid_lower_key (). */
 #define IMK_SHCENTROID_LOWER UINT32_MAX
 
 IMK_SHCENTROID_INLINE uint32_t

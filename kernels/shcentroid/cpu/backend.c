@@ -287,10 +287,13 @@ make_weights (Cpu *cpu)
 {
   double sigma = cpu->params.sigma, *column, *row;
 
+  if (cpu->column_weights && cpu->weights_of == sigma)
+    return;
   if (!cpu->column_weights && !allocate_weights (cpu)) {
     free_weights (cpu);
     return;
   }
+  cpu->weights_of = sigma;
   column = cpu->column_weights;
   row = cpu->row_weights;
   for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
@@ -384,14 +387,12 @@ list_powers (Cpu *cpu, const ImkShcentroidParams *p)
 static void
 take_params (Cpu *cpu, const ImkShcentroidParams *params)
 {
-  bool same = cpu->column_weights && cpu->params.sigma == params->sigma;
-
   cpu->params = *params;
   find_steps (cpu, params->power);
   cpu->listed = is_listed (cpu, params) && list_powers (cpu, params);
   number_columns (cpu);
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
-      params->window == IMK_SHCENTROID_WINDOW_CELL && !same)
+      params->window == IMK_SHCENTROID_WINDOW_CELL)
     make_weights (cpu);
 }
 

@@ -121,7 +121,10 @@ bits_of (float value)
 
 /* What the strips (unpack_strip ()) take for @dark and @flat, bit for bit: the
  * dark as units above the least, the flat as what no flat has in common with
- * all others. Returns: whether there is such a number */
+ * all others. Where is_exact (), the difference of a dark and the least needs
+ * no more than the 24 bits of float32 up to PACKED_BAD units: what is a whole
+ * number of units gives the dark back. Returns: whether there is such a number
+ */
 static bool
 pack_pixel (const Packing *p, float dark, float flat, uint32_t *packed)
 {
@@ -136,7 +139,7 @@ pack_pixel (const Packing *p, float dark, float flat, uint32_t *packed)
       low > PACKED_FLAT)
     return false;
   *packed = (uint32_t) units << 24 | low;
-  return p->dark + units * p->unit == dark;
+  return true;
 }
 
 /* Are samples less the least dark, which only those of two bytes have, numbers

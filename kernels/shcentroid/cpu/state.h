@@ -88,7 +88,7 @@ typedef struct Cpu {
   bool lost;                  /* nothing is tracked */
   /* of columns and rows of every cell, to the power; NULL: computed when they
    * are needed */
-  double *column_weights, *row_weights;
+  double *column_weights, *row_weights, weights_of; /* the sigma of these */
   uint32_t *columns_at, *rows_at; /* where those of a cell begin */
   double *us; /* of a grid: where a column of the frame stands in its cell */
 

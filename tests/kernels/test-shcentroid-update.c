@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An update equals a new object: whatever parameters an object had before, it
+ * gives the bits of one that is made with those of the last update. */
+#define _GNU_SOURCE /* setenv */
+#include "sh-common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/cpu.h"
+
+enum { N_OBJECTS = 60, N_UPDATES = 30, WIDTH = 90, HEIGHT = 42 };
+
+typedef struct Tables {
+  float dark[WIDTH * HEIGHT], flat[WIDTH * HEIGHT], lut[65536];
+  uint8_t bad[WIDTH * HEIGHT];
+} Tables;
+
+static void
+fill_tables (Tables *t)
+{
+  uint64_t seed = 9;
+
+  for (size_t i = 0; i < WIDTH * HEIGHT; i++) {
+    t->dark[i] = (float) (test_random (&seed) % 8);
+    t->flat[i] = 0.8f + 0.01f * (float) (test_random (&seed) % 40);
+    t->bad[i] = test_random (&seed) % 13 == 0;
+  }
+  for (size_t i = 0; i < 65536; i++)
+    t->lut[i] = (float) (test_random (&seed) % 300);
+}
+
+/* What no update changes. */
+static ImkShcentroidConfig
+draw_geometry (const Tables *t, uint64_t *seed)
+{
+  static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32};
+  static const uint32_t pitches[][2] = {{9, 7}, {15, 14}, {18, 21}};
+  const uint32_t *pitch = pitches[test_random (seed) % 3];
+  ImkShcentroidConfig c = sh_grid (types[test_random (seed) % 3], WIDTH, HEIGHT,
+      0, 0, pitch[0], pitch[1], WIDTH / pitch[0], HEIGHT / pitch[1]);
+
+  c.fields = test_random (seed) % (IMK_SHCENTROID_FIELDS_SLOPES + 1);
+  c.margin = test_random (seed) % 4 == 0;
+  if (test_random (seed) % 4 == 0)
+    c.dark = t->dark;
+  if (test_random (seed) % 4 == 0)
+    c.flat = t->flat;
+  if (test_random (seed) % 4 == 0)
+    c.bad = t->bad;
+  if (test_random (seed) % 4 == 0 && c.type != IMK_TYPE_F32)
+    c.lut = t->lut;
+  c.template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
+  c.template_cell = 1;
+  c.template_margin = 1;
+  return c;
+}
+
+/* Some parameters change, the others stay; of each few values, so that tables
+ * which some of them need are those of the last but one update. */
+static void
+draw_params (ImkShcentroidConfig *c, uint64_t *seed)
+{
+  static const ImkShcentroidEstimator estimators[] = {
+      IMK_SHCENTROID_ESTIMATOR_COG, IMK_SHCENTROID_ESTIMATOR_COG,
+      IMK_SHCENTROID_ESTIMATOR_QUAD, IMK_SHCENTROID_ESTIMATOR_CORRELATION};
+
+#define DRAW(member, type, ...) \
+  do { \
+    static const type values[] = {__VA_ARGS__}; \
+\
+    if (test_random (seed) % 4 == 0) \
+      c->member = \
+          values[test_random (seed) % (sizeof (values) / sizeof (*values))]; \
+  } while (0)
+  DRAW (threshold_mode, ImkShcentroidThreshold, 0, 0,
+      IMK_SHCENTROID_THRESHOLD_ABSOLUTE, IMK_SHCENTROID_THRESHOLD_RELATIVE,
+      IMK_SHCENTROID_THRESHOLD_RANGE, IMK_SHCENTROID_THRESHOLD_NOISE);
+  DRAW (threshold, double, 0.3, 0.6, 40);
+  DRAW (threshold_action, ImkShcentroidAction, 0, 1);
+  DRAW (threshold_least, double, 0, 30);
+  DRAW (brightest, uint32_t, 0, 0, 0, 5, 20);
+  DRAW (weighting, ImkShcentroidWeighting, 0, 0,
+      IMK_SHCENTROID_WEIGHTING_GAUSSIAN, IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
+      IMK_SHCENTROID_WEIGHTING_TRACKING);
+  DRAW (sigma, double, 2, 3.5);
+  DRAW (iterations, uint32_t, 1, 1, 3);
+  DRAW (power, double, 1, 1, 1.5, 1.7, 2, 2.5);
+  DRAW (quad_gain, double, 1, 1.7);
+  DRAW (correlation, ImkShcentroidCorrelation, 0, 1);
+  DRAW (peak_fit, ImkShcentroidPeakFit, 0, 1);
+  DRAW (search_range, uint32_t, 1, 2, 4);
+  DRAW (min_correlation, double, 0, 0.2);
+  DRAW (window, ImkShcentroidWindowMode, 0, 0, 1);
+  DRAW (tracking_gain, double, 1, 0.4);
+  DRAW (remove_tilt, bool, false, true);
+  DRAW (min_flux, double, 0, 5000);
+  DRAW (saturation, double, 0, 250);
+  DRAW (gain, double, 1, 2.5);
+  DRAW (read_noise, double, 0, 1.5);
+  DRAW (invalid_policy, ImkShcentroidInvalid, 0, 1, 2, 3);
+  DRAW (slope_scale, double, 1, 0.5);
+  DRAW (min_illumination, double, 0, 0.9);
+#undef DRAW
+  if (test_random (seed) % 4 == 0)
+    c->estimator = estimators[test_random (seed) % 4];
+}
+
+static TestImage
+draw_frame (const ImkShcentroidConfig *c, uint64_t *seed)
+{
+  TestImage in = test_image_new (c->type, WIDTH, HEIGHT, 1, 3);
+
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t x = 0; x < WIDTH; x++)
+      sh_set (&in, x, y, (double) (test_random (seed) % 256));
+  return in;
+}
+
+static void
+process (ImkBackend backend, ImkShcentroid *s, const TestImage *in,
+    TestImage *out, ImkImage *from, ImkImage *to)
+{
+  if (backend == IMK_BACKEND_CPU) {
+    sh_process (s, in, out);
+    return;
+  }
+  test_ok (imk_shcentroid_process (s, from, to, NULL, test_new_error ()));
+  test_from_device (to, out);
+}
+
+/* Two frames: what the first leaves behind shows in the second. */
+static void
+check_same (ImkBackend backend, ImkShcentroid *updated,
+    const ImkShcentroidConfig *c, uint64_t *seed, const char *name)
+{
+  test_autoptr (ImkShcentroid) made = sh_new (backend, c);
+
+  for (int frame = 0; frame < 2; frame++) {
+    test_auto (TestImage) in = draw_frame (c, seed);
+    test_auto (TestImage) expected = sh_output (c, IMK_TYPE_F64, 0);
+    test_auto (TestImage) actual = sh_output (c, IMK_TYPE_F64, 0);
+    ImkImage from = {.data = NULL}, to = from;
+
+    if (backend != IMK_BACKEND_CPU) {
+      from = test_to_device (&in);
+      to = test_to_device (&actual);
+    }
+    process (backend, made, &in, &expected, &from, &to);
+    process (backend, updated, &in, &actual, &from, &to);
+    if (backend != IMK_BACKEND_CPU) {
+      test_device_free (&from);
+      test_device_free (&to);
+    }
+    test_image_same (&expected, &actual, name);
+  }
+}
+
+/* An object and its updates. What is held or tracked may go on after an update,
+ * and is forgotten here. */
+static void
+check_updates (ImkBackend backend, const Tables *t, uint32_t number)
+{
+  uint64_t seed = 1000 + number;
+  ImkShcentroidConfig c = draw_geometry (t, &seed);
+  test_autoptr (ImkShcentroid) s = NULL;
+
+  draw_params (&c, &seed);
+  s = sh_new (backend, &c);
+  for (uint32_t i = 0; i < N_UPDATES; i++) {
+    char name[60];
+
+    snprintf (name, sizeof (name), "object %u update %u", number, i);
+    draw_params (&c, &seed);
+    test_ok (imk_shcentroid_update (s, &c, test_new_error ()));
+    test_ok (imk_shcentroid_reset (s, NULL, test_new_error ()));
+    check_same (backend, s, &c, &seed, name);
+  }
+}
+
+static void
+check_backend (ImkBackend backend)
+{
+  test_autofree Tables *tables = malloc (sizeof (*tables));
+
+  fill_tables (tables);
+  for (uint32_t i = 0; i < N_OBJECTS; i++)
+    if (test_takes_case (1))
+      check_updates (backend, tables, i);
+}
+
+TEST (test_updates,
+    "an update gives the bits of a new object, at every level of the CPU",
+    .cpu_only = true)
+{
+  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++) {
+    ImkCpuLevel selected;
+
+    setenv ("IMK_CPU", imk_cpu_level_name (level), 1);
+    if (imk_cpu_level (&selected, NULL) == IMK_OK)
+      check_backend (IMK_BACKEND_CPU);
+  }
+  unsetenv ("IMK_CPU");
+}
+
+TEST (test_updates_on_cuda, "an update gives the bits of a new object on CUDA")
+{
+  test_need_cuda ();
+  check_backend (IMK_BACKEND_CUDA);
+}
