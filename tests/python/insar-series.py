@@ -311,8 +311,7 @@ class Series(unittest.TestCase):
 
     def baseline(self, pair):
         """Perpendicular, at the middle of the image, in closed form: how far the secondary is towards up, at a right angle to the sight"""
-        at = tuple(n // 2 + MARGIN for n in (HEIGHT, WIDTH))
-        point = flat.true_point(np.zeros_like(self.heights), flat.AXES, pair[0], MARGIN)[0][at]
+        point = flat.point_at(HEIGHT // 2, WIDTH // 2, 0, flat.AXES, pair[0])[0]
         places = [flat.position(name, flat.true_range(point, name)[1]) for name in pair]
         sight = (point - places[0]) / np.linalg.norm(point - places[0])
         along = flat.velocity(pair[0], flat.true_range(point, pair[0])[1])
@@ -380,7 +379,7 @@ class Series(unittest.TestCase):
         with open(os.path.join(out, "sbas.sh"), encoding="ascii") as file:
             words = file.read().split()
         self.assertIn(f"sbas intf.tab scene.tab 7 5 {CELLS[1]} {CELLS[0]} -wavelength 0.0566 -incidence", " ".join(words))
-        point = flat.true_point(np.zeros_like(self.heights), flat.AXES, GRID, MARGIN)[0][HEIGHT // 2 + MARGIN, WIDTH // 2 + MARGIN]
+        point = flat.point_at(HEIGHT // 2, WIDTH // 2, 0, flat.AXES, GRID)[0]
         distance, when = flat.true_range(point, GRID)
         up = point / np.array([flat.AXES[0], flat.AXES[0], flat.AXES[1]]) ** 2
         incidence = np.degrees(np.arccos((flat.position(GRID, when) - point) @ up / distance / np.linalg.norm(up)))
