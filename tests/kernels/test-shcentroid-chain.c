@@ -963,37 +963,6 @@ TEST (test_brightest_of_saturated_spots,
   test_image_free (&in);
 }
 
-/* Powers of samples are kept from frame to frame. */
-TEST (test_power_of_an_update, "a new power takes effect in the next frame")
-{
-  static const double powers[] = {1.5, 1.7, 2, 1.7, 1, 3.2};
-
-  for (ImkType type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    ImkShcentroidConfig c = grid_config (type, 45, 40, 9, 8);
-    test_auto (TestImage) in = test_image_new (type, 45, 40, 1, 0);
-    test_autoptr (ImkShcentroid) s = NULL;
-
-    test_image_fill (&in, FILL_NOISE, 5, 0);
-    c.power = powers[0];
-    s = sh_new (IMK_BACKEND_CPU, &c);
-    for (size_t i = 0; i < 2 * sizeof (powers) / sizeof (*powers); i++) {
-      test_auto (TestImage) out = output_new (&c, IMK_TYPE_F64);
-      TestImage expected;
-
-      c.power = powers[i / 2];
-      c.threshold = 30;
-      c.threshold_mode = i % 2 ? IMK_SHCENTROID_THRESHOLD_ABSOLUTE
-                               : IMK_SHCENTROID_THRESHOLD_NONE;
-      test_ok (imk_shcentroid_update (s, &c, test_new_error ()));
-      test_ok (imk_shcentroid_process (
-          s, &in.image, &out.image, NULL, test_new_error ()));
-      expected = run_cpu (&c, &in, IMK_TYPE_F64);
-      test_image_same (&expected, &out, "a new power");
-      test_image_free (&expected);
-    }
-  }
-}
-
 /* Where a CPU looks powers up, at both ends of that, and beyond. */
 TEST (test_power_of_any_size, "powers of small and large values are powers")
 {
