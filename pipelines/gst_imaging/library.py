@@ -463,6 +463,8 @@ class Arrays:
     def read(self, path):
         """Returns: all of an array or a picture"""
         pages = [(shape, values.copy()) for shape, _start, values in self.pages(path)]
+        if not pages:
+            raise Failure(UNREADABLE, f"{path} has no values: the first of its axes is empty. Write the file again, or name another one.")
         return numpy().concatenate([values for _shape, values in pages]).reshape(pages[0][0])
 
     def pages(self, path, quantities=None):

@@ -802,6 +802,63 @@ TEST (
       }
 }
 
+/* Slopes that bend leave cross-talk of up to 60 standard errors in its column.
+ */
+TEST (test_a_dead_command_is_named_despite_crosstalk,
+    "a dead command is named despite cross-talk")
+{
+  for (int method = IMK_SHCALIBRATION_HADAMARD;
+       method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint64_t seed = 1; seed <= 20; seed++)
+      for (int dead = 0; dead < N_COMMANDS; dead++) {
+        ImkShcalibrationConfig c = config_of (method);
+        char text[300];
+        Bench b;
+        Result r;
+
+        bench_init (&b, 1e-4, whole, 2);
+        for (int k = 0; k < N_SLOPES; k++)
+          b.truth[k * N_COMMANDS + dead] = 0;
+        b.seed = seed;
+        b.aberration = 0;
+        b.range = 0.7;
+        r = calibrate (&b, &c, NULL);
+        imk_shjudge_describe (&r.judgement, text, sizeof (text));
+        test_check (r.judgement.superposition < 0.1 &&
+                        r.judgement.verdict == IMK_SHJUDGE_UNSEEN &&
+                        r.judgement.n_unseen == 1 &&
+                        r.judgement.unseen[0] == (uint32_t) dead &&
+                        (!r.judgement.n_hidden || strstr (text, "push-pull")),
+            "method %d, dead %d, seed %u: superposition %g, %s", method, dead,
+            (unsigned) seed, r.judgement.superposition, text);
+      }
+}
+
+/* A tenth of the others, as at the edge of a pupil. */
+TEST (
+    test_a_weak_command_is_not_called_dead, "a weak command is not called dead")
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+      ImkShcalibrationConfig c = config_of (method);
+      char text[300];
+      Bench b;
+      Result r;
+
+      bench_init (&b, 1e-4, whole, 2);
+      for (int k = 0; k < N_SLOPES; k++)
+        b.truth[k * N_COMMANDS + 3] *= 0.1F;
+      b.seed = seed;
+      b.aberration = 0;
+      b.range = 0.8;
+      r = calibrate (&b, &c, NULL);
+      imk_shjudge_describe (&r.judgement, text, sizeof (text));
+      test_check (r.judgement.verdict == IMK_SHJUDGE_GOOD,
+          "method %d, seed %u: superposition %g, %s", method, (unsigned) seed,
+          r.judgement.superposition, text);
+    }
+}
+
 /* Its element is 0.65 of the true one. */
 TEST (test_a_command_that_stops_on_one_side_is_named,
     "a command that stops on one side is named")

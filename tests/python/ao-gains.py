@@ -228,6 +228,16 @@ class Chosen(FolderCase):
         self.run_gains("--gain", "0.25", "--delay", "2")
         np.testing.assert_array_equal(np.load(self.path("out", "controller.npy")), expected)
 
+    def test_empty_arrays_are_a_sentence(self):
+        self.record([1], [0.25], 2)
+        good = "--gain", "0.25", "--delay", "2"
+        for name, shape, sentence in (("slopes.npy", (0, 2, CELLS), "slopes.npy has no values"), ("slopes.npy", (FRAMES, 2, 0), "array of slopes is empty"),
+                                      ("commands.npy", (FRAMES, 0), "array of commands is empty"), ("control.npy", (0, 2 * CELLS), "control matrix is empty")):
+            values = np.load(self.path(name))
+            self.save(name, np.zeros(shape))
+            self.assertIn(sentence, self.run_gains(*good, status=3))
+            self.save(name, values)
+
     def test_bad_input(self):
         self.record([1], [0.25], 2)
         good = "--gain", "0.25", "--delay", "2"

@@ -889,6 +889,7 @@ class Ao(Folder):
                 ([self.save("z0.npy", np.zeros((4, 2))), "--noise", "1", "--covariance", self.save("e.npy", np.eye(2))], "all numbers are 0", 3),
                 ([self.save("n.npy", wrong)], "nan in row 3, column 5", 3),
                 ([self.save("z.npy", np.zeros((4, 2)))], "all numbers are 0", 3),
+                ([self.save("empty.npy", np.zeros((0, 11)))], "It is empty", 3),
                 ([self.save("b.npy", np.ones((4, 2), bool))], "has true and false", 3),
                 ([self.save("s.npy", np.pad(self.rng.normal(size=(5, N, 9)), ((0, 0), (0, 0), (0, 1))))], "as slopes.npy of `gst-imaging centroids`", 3),
                 ([good, "--keep", "12"], "has 11 modes", 2),

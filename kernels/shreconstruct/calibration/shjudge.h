@@ -28,7 +28,7 @@ typedef enum ImkShjudgeVerdict {
   IMK_SHJUDGE_NONLINEAR,   /* the pokes are too large */
   IMK_SHJUDGE_ONE_SIDED,   /* for one command, which stops on one side */
   IMK_SHJUDGE_NOISY,       /* the pokes are too small */
-  IMK_SHJUDGE_UNSEEN,      /* some commands are not above the noise */
+  IMK_SHJUDGE_UNSEEN, /* some commands are not above noise and cross-talk */
 } ImkShjudgeVerdict;
 
 /**
@@ -37,6 +37,10 @@ typedef enum ImkShjudgeVerdict {
  *   them: none of their elements exceeds t standard errors, which noise alone
  *   exceeds in one of 100 commands. Commands of which more than a tenth of the
  *   elements was not measured are not among them
+ * @n_hidden: of them, those above the noise, with elements of an rms of at most
+ *   1.5 @superposition (0.1 at most) times that of all elements. Without
+ *   @is_single, nonlinearity of the others leaves as much in the column of a
+ *   dead actuator
  * @noise: rms of the standard errors, relative to that of the elements without
  *   noise
  * @noisy: share of the elements with a standard error above a tenth of the rms
@@ -55,7 +59,7 @@ typedef enum ImkShjudgeVerdict {
  *   finite standard error: they were not measured */
 typedef struct ImkShjudgement {
   ImkShjudgeVerdict verdict;
-  uint32_t n_unseen, unseen[IMK_SHJUDGE_MAX_NAMED];
+  uint32_t n_unseen, n_hidden, unseen[IMK_SHJUDGE_MAX_NAMED];
   double noise, noisy, push_pull, superposition, drift;
   uint32_t n_saturated;
   double missing;

@@ -54,6 +54,8 @@ def check_shape(path, values):
     needs = f"{path} has the shape {list(values.shape)}; an interaction matrix has [2 cells, commands]"
     if values.ndim != 2:
         raise Failure(UNREADABLE, f"{needs}.")
+    if not values.size:
+        raise Failure(UNREADABLE, f"{needs}. It is empty: calibrate again, or name another file.")
     if values.shape[0] % 2:
         turned = ", or it is transposed: then transpose it" if values.shape[1] % 2 == 0 else ""
         raise Failure(UNREADABLE, f"{needs}. The number of rows is odd: a row may be missing{turned}.")

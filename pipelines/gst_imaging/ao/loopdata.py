@@ -41,6 +41,12 @@ def check_slopes(np, slopes, path, warn):
         warn(f"{100 * share:.2g} % of the slopes are NaN, and count as 0.")
 
 
+def check_sizes(path, slopes, commands, control):
+    for name, values in (("array of slopes", slopes), ("array of commands", commands), ("control matrix", control)):
+        if not values.size:
+            raise Failure(UNREADABLE, f"{path}: the {name} is empty, of shape {list(values.shape)}. Record the loop again, or name another file.")
+
+
 def finite(np, values, what):
     if not np.isfinite(values).all():
         raise Failure(UNREADABLE, f"{what} have a number that is not finite in row {int(np.argwhere(~np.isfinite(values))[0][0])}.")
@@ -130,6 +136,7 @@ def of_telemetry(np, path, warn, told=lambda n_modes: None):
     if len(slopes) != len(q) or control.shape != (q.shape[1], *slopes.shape[1:]):
         raise Failure(UNREADABLE, f"{path}: slopes {list(slopes.shape)}, modal coefficients {list(q.shape)} and control matrix"
                                   f" {list(control.shape)} do not fit: [frames, 2, cells], [frames, modes] and [modes, 2, cells].")
+    check_sizes(path, slopes, q, control)
     if file.cell("LOOPS", "STATUS") == "Open":
         raise Failure(UNREADABLE, f"{path} is of an open loop. Record a closed one: loop=closed, with a low gain.")
     known = told(q.shape[1]) or file.controller(q.shape[1])
@@ -148,6 +155,7 @@ def of_telemetry(np, path, warn, told=lambda n_modes: None):
 def of_arrays(np, path, slopes, commands, control, modes, reference, warn):
     """slopes: [frames, 2, cells] or [frames, 2 cells]; commands: [frames, commands], or [frames, 1, commands] as picturesink has them; control: [modes, 2 cells]; modes: [commands, modes] or
     None; reference: [commands] or None. Returns: u, q"""
+    check_sizes(path, slopes, commands, control)
     if slopes.ndim not in (2, 3) or (slopes.ndim == 3 and slopes.shape[1] != 2) or np.prod(slopes.shape[1:]) % 2:
         raise Failure(UNREADABLE, f"{path} has the shape {list(slopes.shape)}; slopes have [frames, 2, cells] or [frames, 2 cells].")
     if commands.ndim == 3 and commands.shape[1] == 1:
