@@ -290,7 +290,7 @@ send_message (GstAoDepay *self, GstBuffer *message, const GstImagingAoPacket *p,
   if (n_missing > 0 || !self->has_last ||
       p->flags & GST_IMAGING_AO_PACKET_DISCONT)
     GST_BUFFER_FLAG_SET (out, GST_BUFFER_FLAG_DISCONT);
-  if (p->time_ns) {
+  if (p->time_ns && GST_CLOCK_TIME_IS_VALID (p->time_ns)) {
     GstCaps *caps = gst_static_caps_get (&clock);
 
     gst_buffer_add_reference_timestamp_meta (

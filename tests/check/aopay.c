@@ -174,6 +174,32 @@ CHECK_TEST (test_a_datagram_is_as_declared)
   }
 }
 
+/* The largest number is no time: other programs may send it for an unknown one.
+ */
+CHECK_TEST (test_a_time_that_is_not_known_is_left_out)
+{
+  static const guint64 times[] = {0, G_MAXUINT64, G_MAXUINT64 - 1, 1};
+  g_autoptr (CheckHarness) pay = make_pay ("", "5:1:1:1"),
+                           depay = make_depay ();
+  GstBuffer **all = make_datagrams (pay, 20, G_N_ELEMENTS (times), 1);
+
+  for (guint i = 0; i < G_N_ELEMENTS (times); i++) {
+    const guint64 time = GUINT64_TO_LE (times[i]);
+    g_autoptr (GstBuffer) out = NULL;
+    const GstReferenceTimestampMeta *meta;
+
+    all[i] = gst_buffer_make_writable (all[i]);
+    gst_buffer_fill (all[i], 40, &time, sizeof (time));
+    deliver (depay, all[i]);
+    out = gst_harness_try_pull (depay);
+    meta = gst_buffer_get_reference_timestamp_meta (out, NULL);
+    fail_unless ((meta != NULL) == (i > 1));
+    if (meta)
+      fail_unless_equals_uint64 (meta->timestamp, times[i]);
+  }
+  free_datagrams (all, G_N_ELEMENTS (times));
+}
+
 /* Slopes of 3 cells and their flags. */
 CHECK_TEST (test_slopes_and_flags_return)
 {
