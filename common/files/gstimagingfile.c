@@ -247,6 +247,11 @@ follow_links (const gchar *location)
     gchar *link, *next;
     struct stat info;
 
+    if (lstat (path, &info) < 0 && errno == ENAMETOOLONG) {
+      g_free (path);
+      errno = ENAMETOOLONG;
+      return NULL;
+    }
     if (lstat (path, &info) < 0 || !S_ISLNK (info.st_mode))
       return path;
     link = g_file_read_link (path, NULL);

@@ -69,7 +69,15 @@ gboolean
 gst_imaging_sidecar_check_save (const gchar *location, GError **error)
 {
   g_autofree gchar *path = g_strconcat (location, ".json", NULL);
+  /* as g_file_set_contents () names it first */
+  g_autofree gchar *longest = g_strconcat (path, ".XXXXXX", NULL);
+  GStatBuf info;
 
+  if (g_stat (longest, &info) < 0 && errno == ENAMETOOLONG) {
+    g_set_error (error, GST_IMAGING_FILE_ERROR, GST_IMAGING_FILE_ERROR_WRITE,
+        "\"%s\" cannot be written: %s.", path, g_strerror (ENAMETOOLONG));
+    return FALSE;
+  }
   if (find_owner (path) != OTHER)
     return TRUE;
   g_set_error (error, GST_IMAGING_FILE_ERROR, GST_IMAGING_FILE_ERROR_WRITE,

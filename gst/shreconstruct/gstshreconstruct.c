@@ -430,6 +430,7 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_sh_reconstruct_kernel_clear (&self->kernel);
   gst_sh_reconstruct_source_forget (&self->source);
   gst_sh_reconstruct_commands_stop (&self->commands);
+  gst_sh_reconstruct_loop_stop (&self->loop);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshreconstructcalibration.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <glib/gstdio.h>
@@ -11,6 +12,7 @@
 #include "gstshreconstructdestination.h"
 #include "gstshreconstructjudgement.h"
 #include "gstshreconstructlenslets.h"
+#include "gstshreconstructsetup.h"
 
 struct _GstShReconstructCalibration {
   GstElement *element; /* owns this */
@@ -20,7 +22,7 @@ struct _GstShReconstructCalibration {
 
   /* under the lock */
   gchar *location;
-  GstShReconstructFileState location_state; /* @location at the request */
+  GstShReconstructFileState location_state, noise_state; /* at the request */
   gfloat *interaction, *noise; /* of the last one that was complete */
   guint n_cells, n_commands;
   guint32 *lenslets;         /* (nullable): [n_cells][2] */
@@ -33,8 +35,7 @@ struct _GstShReconstructCalibration {
   gdouble running_poke, reported_progress;
   guint32 *running_lenslets; /* (nullable): [running_cells][2] */
   gboolean has_all_flags;    /* each frame so far */
-  gfloat *running_flat;      /* [running_commands]: about which it pokes */
-  guint8 *running_dead; /* [running_commands]: those that it does not poke */
+  GstShReconstructSetup running_setup;
 };
 
 GstShReconstructCalibration *
@@ -51,8 +52,7 @@ void
 gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self)
 {
   imk_shcalibration_free (self->kernel);
-  g_free (self->running_flat);
-  g_free (self->running_dead);
+  gst_sh_reconstruct_setup_clear (&self->running_setup);
   g_free (self->running_lenslets);
   g_mutex_clear (&self->lock);
   g_free (self->location);
@@ -122,6 +122,17 @@ save_files (
   return FALSE;
 }
 
+/* An earlier calibration may be replaced, and no other file. */
+static gboolean
+check_earlier (const gchar *location, GError **error)
+{
+  g_autofree gchar *noise = noise_location (location);
+
+  return gst_sh_reconstruct_destination_is_calibration (location) ||
+         (gst_sh_reconstruct_destination_check_new (location, error) &&
+             gst_sh_reconstruct_destination_check_new (noise, error));
+}
+
 /* Of a matrix and its noise. */
 static gboolean
 check_unused (
@@ -142,10 +153,13 @@ save_result (GstShReconstructCalibration *self,
   GstImagingSettings *settings =
       ((GstImagingElement *) self->element)->settings;
   GstShReconstructSettings *wanted = gst_imaging_settings_copy (settings);
+  g_autofree gchar *noise = noise_location (self->location);
   const gboolean ok = check_unused (s, self->location, error) &&
                       check_unused (wanted, self->location, error) &&
                       gst_sh_reconstruct_destination_check_since (
                           &self->location_state, self->location, error) &&
+                      gst_sh_reconstruct_destination_check_since (
+                          &self->noise_state, noise, error) &&
                       save_files (self, self->location, error);
 
   gst_imaging_settings_free_copy (settings, wanted);
@@ -162,7 +176,7 @@ gst_sh_reconstruct_calibration_save (GstShReconstructCalibration *self,
   g_mutex_lock (&self->lock);
   is_there = self->interaction != NULL;
   ok = is_there && location && check_unused (s, location, &error) &&
-       save_files (self, location, &error);
+       check_earlier (location, &error) && save_files (self, location, &error);
   g_mutex_unlock (&self->lock);
   if (!is_there)
     GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
@@ -230,7 +244,8 @@ check_location (GstShReconstructCalibration *self,
       gst_imaging_array_check_save (
           noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error) &&
       gst_imaging_array_check_save (
-          location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error))
+          location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, &error) &&
+      check_earlier (location, &error))
     return TRUE;
   post_state (self, "failed", error->message, NULL, NULL);
   return FALSE;
@@ -252,9 +267,13 @@ gst_sh_reconstruct_calibration_request (GstShReconstructCalibration *self,
     g_atomic_int_set (&self->wants_stop, FALSE);
     g_free (self->location);
     self->location = g_strdup (location);
-    if (location)
+    if (location) {
+      g_autofree gchar *noise = noise_location (location);
+
       self->location_state =
           gst_sh_reconstruct_destination_get_state (location);
+      self->noise_state = gst_sh_reconstruct_destination_get_state (noise);
+    }
     g_atomic_int_set (&self->is_wanted, TRUE);
   }
   g_mutex_unlock (&self->lock);
@@ -271,8 +290,7 @@ static void
 end_run (GstShReconstructCalibration *self)
 {
   g_clear_pointer (&self->kernel, imk_shcalibration_free);
-  g_clear_pointer (&self->running_flat, g_free);
-  g_clear_pointer (&self->running_dead, g_free);
+  gst_sh_reconstruct_setup_clear (&self->running_setup);
   g_clear_pointer (&self->running_lenslets, g_free);
   self->reported_progress = 0;
   g_atomic_int_set (&self->is_wanted, FALSE);
@@ -307,41 +325,42 @@ gst_sh_reconstruct_calibration_abandon (
  * during a calibration. */
 static ImkStatus
 check_pokes (const GstShReconstructSettings *s, gdouble poke,
-    const gfloat *flat, const guint8 *dead, guint n, ImkError *error)
+    const GstShReconstructSetup *setup, ImkError *error)
 {
+  const gfloat *flat = setup->flat;
+
   if (s->slew > 0 && 2 * poke > s->slew)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "From a poke of %g to one of %g is a step beyond slew-limit, which is "
         "%g. Set calibration-poke to half of it at most.",
         poke, -poke, s->slew);
-  for (guint i = 0; i < n; i++)
-    if (!dead[i] &&
-        (flat[i] - poke < s->minimum || flat[i] + poke > s->maximum))
+  for (guint i = 0; i < setup->n_commands; i++) {
+    if (setup->dead[i])
+      continue;
+    if (flat[i] - poke < s->minimum || flat[i] + poke > s->maximum)
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "A poke of %g about command %u, which is %g, goes beyond minimum or "
           "maximum. Set a smaller calibration-poke.",
           poke, i, (gdouble) flat[i]);
+    if (fabs ((gdouble) flat[i]) + poke > G_MAXFLOAT)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "A poke of %g about command %u, which is %g, is too large for a "
+          "float32. Set a smaller calibration-poke.",
+          poke, i, (gdouble) flat[i]);
+  }
   return IMK_OK;
-}
-
-/* Returns: (transfer full): [n], TRUE for dead ones */
-static guint8 *
-find_dead (const GstShReconstructSettings *s, guint n)
-{
-  guint8 *dead = g_new0 (guint8, n);
-
-  for (guint i = 0; s->dead && i < s->dead->n; i++)
-    dead[(guint) s->dead->values[i]] = TRUE; /* the plan has checked them */
-  return dead;
 }
 
 static ImkStatus
 begin_run (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
-    guint n_cells, guint n_commands, const gfloat *flat, const guint8 *dead,
-    const guint32 *lenslets, ImkError *error)
+    GstShReconstructSlopes *slopes, guint n_cells, guint n_commands,
+    const gfloat *flat, ImkError *error)
 {
+  const guint32 *lenslets = gst_sh_reconstruct_slopes_places (slopes);
   ImkShcalibrationConfig c;
 
+  gst_sh_reconstruct_setup_init (
+      &self->running_setup, s, slopes, flat, n_commands);
   imk_shcalibration_config_init (&c);
   c.n_cells = self->running_cells = n_cells;
   c.n_commands = self->running_commands = n_commands;
@@ -349,10 +368,8 @@ begin_run (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
   c.poke = self->running_poke = s->calibration_poke;
   c.n_repeats = s->calibration_repeats;
   c.n_frames = s->calibration_frames;
-  c.dead = dead;
+  c.dead = self->running_setup.dead;
   self->has_all_flags = TRUE;
-  self->running_flat = g_memdup2 (flat, n_commands * sizeof (*flat));
-  self->running_dead = g_memdup2 (dead, n_commands);
   if (gst_sh_reconstruct_lenslets_are_known (lenslets, n_cells))
     self->running_lenslets =
         g_memdup2 (lenslets, 2 * (gsize) n_cells * sizeof (*lenslets));
@@ -365,9 +382,11 @@ take_result (GstShReconstructCalibration *self, ImkShcalibrationReport *report,
     ImkShjudgement *judgement)
 {
   const gsize n = 2 * (gsize) self->running_cells * self->running_commands;
-  g_autofree gfloat *interaction = g_new (gfloat, n);
-  g_autofree gfloat *noise = g_new (gfloat, n);
+  g_autofree gfloat *interaction = g_try_new (gfloat, n);
+  g_autofree gfloat *noise = g_try_new (gfloat, n);
 
+  if (!interaction || !noise)
+    return FALSE;
   imk_shcalibration_result (self->kernel, interaction, noise, report);
   imk_shcalibration_judge (self->kernel, interaction, noise, judgement);
   if (judgement->verdict == IMK_SHJUDGE_NO_RESPONSE ||
@@ -443,7 +462,7 @@ finish_run (
     GstShReconstructCalibration *self, const GstShReconstructSettings *s)
 {
   ImkShcalibrationReport report;
-  ImkShjudgement judgement;
+  ImkShjudgement judgement = {.verdict = IMK_SHJUDGE_GOOD};
   GError *error = NULL;
   gboolean has_result;
 
@@ -453,9 +472,11 @@ finish_run (
     save_result (self, s, &error);
   g_mutex_unlock (&self->lock);
   if (!has_result) {
-    gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE];
+    gchar text[GST_SH_RECONSTRUCT_JUDGEMENT_SIZE] =
+        "The interaction matrix does not fit in memory.";
 
-    imk_shjudge_describe (&judgement, text, sizeof (text));
+    if (judgement.verdict != IMK_SHJUDGE_GOOD)
+      imk_shjudge_describe (&judgement, text, sizeof (text));
     fail_run (self, text);
     return;
   }
@@ -469,13 +490,33 @@ finish_run (
   g_clear_error (&error);
 }
 
+/* Returns: FALSE when it has ended */
+static gboolean
+check_setup (GstShReconstructCalibration *self,
+    const GstShReconstructSettings *s, const GstShReconstructSlopes *slopes,
+    const gfloat *flat)
+{
+  GstShReconstructSetup now;
+  g_autofree gchar *why = NULL;
+  ImkError error;
+
+  gst_sh_reconstruct_setup_init (&now, s, slopes, flat, self->running_commands);
+  if (check_pokes (s, self->running_poke, &now, &error) != IMK_OK)
+    why = g_strdup (error.message);
+  else
+    why = gst_sh_reconstruct_setup_compare (&self->running_setup, &now);
+  gst_sh_reconstruct_setup_clear (&now);
+  if (why)
+    fail_run (self, why);
+  return !why;
+}
+
 gboolean
 gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
     const GstShReconstructSettings *s, GstShReconstructSlopes *slopes,
     gboolean is_after_gap, guint n_cells, guint n_commands, gfloat *commands)
 {
   g_autofree gfloat *pokes = g_new (gfloat, n_commands);
-  g_autofree guint8 *dead = find_dead (s, n_commands);
   const guint32 *lenslets = gst_sh_reconstruct_slopes_places (slopes);
   ImkError error;
 
@@ -484,8 +525,8 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
         self, "It was stopped by stop-calibration.");
     return FALSE;
   }
-  if (!self->kernel && begin_run (self, s, n_cells, n_commands, commands, dead,
-                           lenslets, &error) != IMK_OK) {
+  if (!self->kernel && begin_run (self, s, slopes, n_cells, n_commands,
+                           commands, &error) != IMK_OK) {
     fail_run (self, error.message);
     return FALSE;
   }
@@ -497,25 +538,8 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
         self, "The sensor or the mirror is another one.");
     return FALSE;
   }
-  if (check_pokes (s, self->running_poke, commands, dead, n_commands, &error) !=
-      IMK_OK) {
-    fail_run (self, error.message);
+  if (!check_setup (self, s, slopes, commands))
     return FALSE;
-  }
-  if (memcmp (self->running_dead, dead, n_commands) != 0) {
-    fail_run (self,
-        "dead-actuators changed during the calibration. Emit calibrate "
-        "again.");
-    return FALSE;
-  }
-  if (memcmp (self->running_flat, commands, n_commands * sizeof (*commands)) !=
-      0) {
-    fail_run (self,
-        "The reference commands changed during the calibration. Emit "
-        "calibrate again, and leave reference-location as it is "
-        "meanwhile.");
-    return FALSE;
-  }
   self->has_all_flags &= slopes->has_all_flags;
   if (is_after_gap)
     imk_shcalibration_interrupt (self->kernel);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshreconstructdestination.h"
 
+#include <string.h>
+
+#include "gstimagingfile.h"
+#include "gstimagingsidecar.h"
+
 static gboolean
 is_same_file (const gchar *a, const gchar *b)
 {
@@ -36,6 +41,30 @@ gst_sh_reconstruct_destination_check (
     return FALSE;
   }
   return TRUE;
+}
+
+gboolean
+gst_sh_reconstruct_destination_is_calibration (const gchar *location)
+{
+  g_autofree gchar *path = g_strconcat (location, ".json", NULL);
+  gsize size;
+  g_autofree gchar *text =
+      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_SIDECAR, &size, NULL);
+
+  return text && strstr (text, GST_IMAGING_SIDECAR_SCHEMA) &&
+         strstr (text, "\"calibration\"");
+}
+
+gboolean
+gst_sh_reconstruct_destination_check_new (const gchar *location, GError **error)
+{
+  if (!g_file_test (location, G_FILE_TEST_EXISTS))
+    return TRUE;
+  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_EXIST,
+      "\"%s\" is there, and is not of an earlier calibration. Choose another "
+      "file, or remove this one.",
+      location);
+  return FALSE;
 }
 
 GstShReconstructFileState

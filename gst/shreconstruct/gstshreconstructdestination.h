@@ -14,6 +14,14 @@ gboolean gst_sh_reconstruct_destination_check (
     const GstShReconstructSettings *settings, const gchar *location,
     GError **error);
 
+/* Returns: whether @location is an interaction matrix of a calibration, by its
+ * sidecar */
+gboolean gst_sh_reconstruct_destination_is_calibration (const gchar *location);
+
+/* Returns: FALSE with @error set where there is a file */
+gboolean gst_sh_reconstruct_destination_check_new (
+    const gchar *location, GError **error);
+
 /* A file at one moment. */
 typedef struct {
   gboolean is_there;

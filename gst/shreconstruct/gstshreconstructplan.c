@@ -92,8 +92,8 @@ order_columns (const GstShCentroidArray *a, GstShReconstructOrder order)
 
 /* Without a matrix the commands are those of the reference. */
 static ImkStatus
-plan_idle (const GstShReconstructSettings *s, guint n_cells,
-    GstShReconstructPlan *p, ImkError *error)
+plan_idle (const GstShReconstructSettings *s, gboolean with_matrices,
+    guint n_cells, GstShReconstructPlan *p, ImkError *error)
 {
   ImkShreconstructConfig *c = &p->config;
 
@@ -105,8 +105,15 @@ plan_idle (const GstShReconstructSettings *s, guint n_cells,
   p->is_idle = TRUE;
   c->n_cells = MAX (n_cells, 1);
   c->n_modes = c->n_commands = s->n_commands;
+  if (!with_matrices)
+    return IMK_OK;
   c->matrix = p->matrix =
-      g_new0 (gfloat, 2 * (gsize) c->n_cells * s->n_commands);
+      g_try_new0 (gfloat, 2 * (gsize) c->n_cells * s->n_commands);
+  if (!p->matrix)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "A matrix of %u commands and %u cells does not fit in memory. Set "
+        "fewer commands.",
+        s->n_commands, c->n_cells);
   return IMK_OK;
 }
 
@@ -118,7 +125,7 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
   ImkStatus status;
 
   if (!s->matrix)
-    return plan_idle (s, n_cells, p, error);
+    return plan_idle (s, with_matrices, n_cells, p, error);
   a = ((const GstShReconstructMatrix *) s->matrix->data)->array;
   if (a->n_dims != 2 || a->dims[1] % 2 || a->dims[1] == 0 || a->dims[0] == 0 ||
       a->dims[1] / 2 > IMK_SHRECONSTRUCT_MAX_CELLS ||

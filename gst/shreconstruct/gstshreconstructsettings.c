@@ -237,7 +237,7 @@ static const GstImagingSetting settings[] = {
         "GstShReconstructCalibration", calibration_values,
         "How the action calibrate pokes"),
     GST_IMAGING_DOUBLE ("calibration-poke", LIVE, 0, GstShReconstructSettings,
-        calibration_poke, G_MINDOUBLE, G_MAXDOUBLE, NULL,
+        calibration_poke, G_MINFLOAT, G_MAXFLOAT, NULL,
         "Amplitude of the pokes of the action calibrate, in units of the "
         "mirror"),
     COUNT_OF ("calibration-repeats", 0, calibration_repeats, 2,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 
 enum { ID, ROWS, COLUMNS, BY_FIELD, FIELDS, DATA, FLAGS, PLACES, N_NAMES };
@@ -232,6 +233,7 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
 
   if (!s)
     return refuse_source (buffer, element, error);
+  self->told = s;
   dx = find_field (get_string (s, FIELDS), "dx");
   dy = find_field (get_string (s, FIELDS), "dy");
   rows = get_int (s, ROWS);
@@ -275,7 +277,7 @@ gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self, GstBuffer *buffer,
     GstShReconstructInput input, const gchar *element, guint n_cells,
     ImkError *error)
 {
-  *self = (GstShReconstructSlopes){.n_cells = n_cells};
+  *self = (GstShReconstructSlopes){.n_cells = n_cells, .input = input};
   return input == GST_SH_RECONSTRUCT_INPUT_METADATA
              ? open_metadata (self, buffer, element, n_cells, error)
              : open_tensors (self, buffer,
@@ -342,4 +344,17 @@ gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self)
                                             ? self->maps[2].data
                                             : map (self, 2, self->places_buffer,
                                                   size));
+}
+
+const gchar *
+gst_sh_reconstruct_slopes_settings (const GstShReconstructSlopes *self)
+{
+  const GstStructure *told = self->told;
+  GstCustomMeta *meta = told ? NULL
+                             : gst_buffer_get_custom_meta (self->slopes_buffer,
+                                   GST_IMAGING_QUANTITY_META);
+
+  if (meta)
+    told = gst_custom_meta_get_structure (meta);
+  return told ? gst_structure_get_string (told, "settings-hash") : NULL;
 }

@@ -7,12 +7,21 @@
 
 G_BEGIN_DECLS
 
-/* @slopes_buffer, @flags_buffer, @places_buffer: of the frame, which keeps
+typedef enum {
+  GST_SH_RECONSTRUCT_INPUT_METADATA,
+  GST_SH_RECONSTRUCT_INPUT_X_THEN_Y, /* a tensor, then perhaps flags */
+  GST_SH_RECONSTRUCT_INPUT_INTERLEAVED,
+} GstShReconstructInput;
+
+/* @told: (nullable): the metadata that has them
+ * @slopes_buffer, @flags_buffer, @places_buffer: of the frame, which keeps
  * them; the last two (nullable)
  * @has_all_flags: also those of valid cells, such as saturated
  * @slopes, @flags: (nullable): once they are mapped, until
  *   gst_sh_reconstruct_slopes_close () */
 typedef struct {
+  GstShReconstructInput input;
+  const GstStructure *told;
   GstBuffer *slopes_buffer, *flags_buffer, *places_buffer;
   gsize slopes_size;         /* bytes of @slopes_buffer that are read */
   gsize slopes_at, flags_at; /* where slopes begin, and flags */
@@ -28,12 +37,6 @@ typedef struct {
   GstMapInfo maps[3];
   gfloat *gathered; /* (nullable): where they had to be gathered */
 } GstShReconstructSlopes;
-
-typedef enum {
-  GST_SH_RECONSTRUCT_INPUT_METADATA,
-  GST_SH_RECONSTRUCT_INPUT_X_THEN_Y, /* a tensor, then perhaps flags */
-  GST_SH_RECONSTRUCT_INPUT_INTERLEAVED,
-} GstShReconstructInput;
 
 typedef enum {
   GST_SH_RECONSTRUCT_SHAPE_TWO_ROWS, /* [2, cells]: x-then-y */
@@ -68,6 +71,10 @@ void gst_sh_reconstruct_slopes_images (
 /* Returns: (nullable): row and column of each lenslet, [n_cells][2]; until
  * close. The wavefront and the file of a calibration need them. */
 const guint32 *gst_sh_reconstruct_slopes_places (GstShReconstructSlopes *self);
+/* Returns: (nullable): hash of the settings of what has measured them; until
+ * close */
+const gchar *gst_sh_reconstruct_slopes_settings (
+    const GstShReconstructSlopes *self);
 void gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self);
 
 G_END_DECLS

@@ -9,8 +9,13 @@ gst_sh_reconstruct_source_set_caps (GstShReconstructSource *self, GstCaps *caps)
   sensor->is_tensor = gst_structure_has_name (
       gst_caps_get_structure (caps, 0), "other/tensors");
   sensor->n_cells = gst_sh_reconstruct_cells_of_caps (caps, &sensor->shape);
-  if (!sensor->is_tensor || sensor->n_cells > 0)
+  if (!sensor->is_tensor || sensor->n_cells > 0) {
+    self->is_refused = FALSE;
     return TRUE;
+  }
+  if (self->is_refused)
+    return FALSE;
+  self->is_refused = TRUE;
   GST_ELEMENT_ERROR (self->kernel->element, STREAM, FORMAT,
       ("These tensors are no slopes, which have [2, cells] or [2 cells] "
        "numbers. Set fields=slopes on shcentroid."),
@@ -125,6 +130,6 @@ void
 gst_sh_reconstruct_source_forget (GstShReconstructSource *self)
 {
   self->sensor.n_cells = 0;
-  self->is_known = FALSE;
+  self->is_known = self->is_refused = FALSE;
   set_name (self, NULL);
 }

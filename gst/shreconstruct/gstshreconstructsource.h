@@ -10,12 +10,13 @@ G_BEGIN_DECLS
 
 /* @kernel: not owned
  * @is_known: slopes have been read, from @name
+ * @is_refused: the last caps were; each buffer brings them once more
  * @name: (nullable): results of the frame before
  * @refused: (nullable): results that were warned of */
 typedef struct {
   GstShReconstructKernel *kernel;
   GstShReconstructSensor sensor;
-  gboolean is_known;
+  gboolean is_known, is_refused;
   gchar *name, *refused;
 } GstShReconstructSource;
 

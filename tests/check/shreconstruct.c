@@ -4,6 +4,7 @@
 #include "check-common.h"
 
 #include <math.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -462,6 +463,44 @@ CHECK_TEST (test_each_step_keeps_the_slew_limit)
   g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
   fail_unless_equals_float (step (h, -9), 0);
   fail_unless_equals_float (ABS (step (h, -9)), 0.125);
+}
+
+/* However a calibration ends: the mirror is at a poke then. */
+CHECK_LOOP_TEST (test_the_way_back_from_a_poke_keeps_the_slew_limit, 4)
+{
+  const gdouble limit = __i__ == 3 ? 0.0625 : 0.25;
+  g_autofree gchar *flat = check_path_of ("flat.npy");
+  GstSegment segment;
+  gdouble before = 0;
+  gboolean ok;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  for (guint n = 1; n < 12; n++) {
+    g_autoptr (CheckHarness) h =
+        harness_new ("gain=1 slew-limit=0.25 calibration-poke=0.125", SLOPES);
+
+    g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+    for (guint t = 0; t < n; t++)
+      before = step (h, 9);
+    if (__i__ == 0)
+      g_signal_emit_by_name (h->element, "stop-calibration");
+    else if (__i__ == 1)
+      fail_unless (
+          gst_harness_push_event (h, gst_event_new_flush_start ()) &&
+          gst_harness_push_event (h, gst_event_new_flush_stop (TRUE)) &&
+          gst_harness_push_event (h, gst_event_new_segment (&segment)));
+    else if (__i__ == 2)
+      g_object_set (h->element, "reference-location", flat, NULL);
+    else
+      g_object_set (h->element, "slew-limit", limit, NULL);
+    for (guint t = 0; t < 20; t++) {
+      const gdouble next = step (h, t % 4 < 2 ? 9 : -9);
+
+      fail_unless (fabs (next - before) <= limit + 1e-6,
+          "%g, then %g in frame %u after poke %u", before, next, t, n);
+      before = next;
+    }
+  }
 }
 
 CHECK_TEST (test_a_closed_loop_goes_to_another_reference)
@@ -1395,13 +1434,18 @@ count_files (void)
   return n;
 }
 
+#define LONG_50 "12345678901234567890123456789012345678901234567890"
+
 static const struct {
   const gchar *path, *words;
 } unwritable[] = {
-    {"$/none/d.npy", "none/d-noise.npy"},
-    {"$/d.png", "PNG takes"},
-    {"$/d.unknown", "extension .unknown"},
-    {"$", "folder"},
+    {"$/none/d.npy", "none/d-noise.npy"}, {"$/d.png", "PNG takes"},
+    {"$/d.unknown", "extension .unknown"}, {"$", "folder"},
+    {"$/" LONG_50 LONG_50 LONG_50 LONG_50 LONG_50 LONG_50 ".npy", "too long"},
+    {"$/" LONG_50 LONG_50 LONG_50 LONG_50
+     "1234567890123456789012345678901234567890"
+     ".npy",
+        "too long"}, /* with .json, not alone */
 };
 
 /* At its start, and a path that can be written is taken afterwards. */
@@ -1512,15 +1556,58 @@ CHECK_TEST (test_no_half_of_a_calibration_is_written)
   g_rmdir (path);
 }
 
-/* Meanwhile the loop uses the file, also by a link, or somebody wrote it. */
-CHECK_LOOP_TEST (test_a_calibration_checks_its_file_again, 3)
+/* Of another element, such as the map of shcentroid, or of the user. */
+CHECK_LOOP_TEST (test_a_calibration_replaces_calibrations_alone, 3)
 {
-  static const gchar *const words[] = {
-      "Choose another file", "Choose another file", "save-interaction"};
+  static const gchar *const there[] = {
+      "theirs.npy", "theirs-noise.npy", "theirs.npy"};
+  g_autoptr (CheckHarness) h = harness_new ("calibration-poke=0.5", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *path = check_path_of ("theirs.npy");
+  g_autofree gchar *json = check_path_of ("theirs.npy.json");
+  g_autofree gchar *old = check_path_of (there[__i__]);
+  const gfloat numbers[] = {1, 2};
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  write_array (there[__i__], 1, 2, numbers);
+  if (__i__ == 2) /* as of picturesink */
+    fail_unless (g_file_set_contents (
+        json, "{\"schema\": \"gst-imaging-sidecar-v1\"}", -1, NULL));
+  g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+  fail_unless (!ok);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless (strstr (told_by (message, "text"), there[__i__]) &&
+                   strstr (told_by (message, "text"), "Choose another file"),
+      "%s", told_by (message, "text"));
+  g_unlink (old);
+  g_unlink (json);
+  for (guint n = 0; n < 2; n++) {
+    gst_clear_message (&message);
+    g_signal_emit_by_name (h->element, "calibrate", path, &ok);
+    fail_unless (ok);
+    message = calibrate (h, bus, 1, 400, 0);
+    fail_unless_equals_string (told_by (message, "state"), "done");
+  }
+  write_array (there[0], 1, 2, numbers);
+  g_unlink (json);
+  g_signal_emit_by_name (h->element, "save-interaction", path, &ok);
+  fail_unless (!ok);
+}
+
+/* Meanwhile the loop uses the file, also by a link, or somebody wrote it, or
+ * that of its noise. */
+CHECK_LOOP_TEST (test_a_calibration_checks_its_file_again, 4)
+{
+  static const gchar *const words[] = {"Choose another file",
+      "Choose another file", "save-interaction", "save-interaction"};
   g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
   g_autoptr (CheckBus) bus = check_watch (h->element);
   g_autofree gchar *used = in_folder ("$/means.npy");
+  g_autofree gchar *json = in_folder ("$/late.npy.json");
   g_autofree gchar *path = in_folder ("$/late.npy");
+  g_autofree gchar *written =
+      in_folder (__i__ == 3 ? "$/late-noise.npy" : "$/late.npy");
   g_autofree gchar *other = in_folder ("$/other.npy");
   g_autofree gchar *expected = NULL, *found = NULL;
   g_autoptr (GstMessage) message = NULL;
@@ -1530,22 +1617,26 @@ CHECK_LOOP_TEST (test_a_calibration_checks_its_file_again, 3)
   fail_unless (g_file_get_contents (used, &expected, &n_expected, NULL));
   if (__i__ == 0)
     fail_unless (
-        g_file_set_contents (path, expected, (gssize) n_expected, NULL));
+        g_file_set_contents (path, expected, (gssize) n_expected, NULL) &&
+        g_file_set_contents (json,
+            "{\"schema\": \"gst-imaging-sidecar-v1\", \"calibration\": {}}", -1,
+            NULL));
   g_signal_emit_by_name (h->element, "calibrate", path, &ok);
   fail_unless (ok);
+  g_unlink (json);
   if (__i__ == 0) {
     g_object_set (h->element, "matrix-location", path, NULL);
   } else if (__i__ == 1) {
     fail_unless_equals_int (symlink ("means.npy", path), 0);
   } else {
     fail_unless (
-        g_file_set_contents (path, expected, (gssize) n_expected, NULL));
+        g_file_set_contents (written, expected, (gssize) n_expected, NULL));
   }
   message = calibrate (h, bus, 1, 400, 0);
   fail_unless_equals_string (told_by (message, "state"), "failed");
   fail_unless (strstr (told_by (message, "text"), words[__i__]), "%s",
       told_by (message, "text"));
-  fail_unless (g_file_get_contents (path, &found, &n_found, NULL));
+  fail_unless (g_file_get_contents (written, &found, &n_found, NULL));
   fail_unless (n_found == n_expected);
   fail_unless_equals_int (memcmp (found, expected, n_found), 0);
   g_signal_emit_by_name (
@@ -1659,6 +1750,34 @@ CHECK_TEST (test_a_calibration_has_one_reference)
   fail_unless (strstr (told_by (message, "text"), "reference") != NULL);
 }
 
+static const struct {
+  const gchar *property, *value;
+} meanwhile[] = {{"actuator-map-location", "$/map.npy"},
+    {"mirror-0-location", "$/wide.npy"}, {"input-order", "interleaved"}};
+
+/* What decides which command moves which actuator, or which number is which
+ * slope. */
+CHECK_LOOP_TEST (test_a_calibration_has_one_setup, G_N_ELEMENTS (meanwhile))
+{
+  const gchar *name = meanwhile[__i__].property;
+  g_autofree gchar *value = in_folder (meanwhile[__i__].value);
+  g_autoptr (CheckHarness) h = harness_new ("",
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=(string)4:1:1:1,framerate=1000/1");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  step (h, 0);
+  gst_util_set_object_arg (G_OBJECT (h->element), name, value);
+  step (h, 0);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), name) != NULL, "%s",
+      told_by (message, "text"));
+}
+
 /* Command 0 is at its largest, and never poked. */
 CHECK_TEST (test_a_dead_actuator_is_not_poked)
 {
@@ -1713,6 +1832,33 @@ CHECK_LOOP_TEST (test_pokes_stay_within_the_limits, G_N_ELEMENTS (pokes))
   message = calibrate (h, bus, 1, 1, 0);
   fail_unless_equals_string (told_by (message, "state"), "failed");
   fail_unless (strstr (told_by (message, "text"), pokes[__i__].words) != NULL);
+}
+
+/* Also about a reference that is near the largest float32. */
+CHECK_TEST (test_no_poke_is_infinite)
+{
+  const gfloat huge[] = {3e38f, 0};
+  g_autofree gchar *settings =
+      in_folder ("calibration-poke=1e38 reference-location=$/huge.npy");
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  GParamSpec *poke;
+  gboolean ok;
+
+  write_array ("huge.npy", 1, N_COMMANDS, huge);
+  h = harness_new (settings, SLOPES);
+  bus = check_watch (h->element);
+  poke = g_object_class_find_property (
+      G_OBJECT_GET_CLASS (h->element), "calibration-poke");
+  fail_unless (G_PARAM_SPEC_DOUBLE (poke)->maximum <= G_MAXFLOAT);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  for (guint t = 0; t < 40; t++)
+    fail_unless_equals_float (step (h, 0), huge[0]);
+  message = check_element_message (bus, "shreconstruct-calibration");
+  fail_unless_equals_string (told_by (message, "state"), "failed");
+  fail_unless (strstr (told_by (message, "text"), "float32") != NULL, "%s",
+      told_by (message, "text"));
 }
 
 /* One cell, or all. */
@@ -1786,6 +1932,49 @@ CHECK_LOOP_TEST (test_a_limit_of_the_mirror_itself_is_told, 2)
     fail_unless (strstr (told_by (message, "text"), "set slew-limit"));
   else
     check_warning (bus, STREAM, FAILED, "set slew-limit");
+}
+
+/* --- what cannot be ------------------------------------------------------- */
+
+#ifndef __SANITIZE_ADDRESS__ /* which ends a program that has no memory */
+CHECK_TEST (test_a_mirror_that_does_not_fit_in_memory_is_an_error)
+{
+  GstElement *element = gst_parse_launch ("shreconstruct commands=65536", NULL);
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "src");
+  g_autoptr (CheckBus) bus = check_watch (element);
+  g_autofree gchar *text = NULL;
+  struct rlimit before, small;
+  guint64 n_pages;
+
+  fail_unless (g_file_get_contents ("/proc/self/statm", &text, NULL, NULL));
+  n_pages = g_ascii_strtoull (text, NULL, 10);
+  fail_unless_equals_int (getrlimit (RLIMIT_AS, &before), 0);
+  small = before;
+  small.rlim_cur = n_pages * (guint64) sysconf (_SC_PAGESIZE) + (1 << 30);
+  fail_unless_equals_int (setrlimit (RLIMIT_AS, &small), 0);
+  gst_harness_set_src_caps_str (h,
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=(string)16384:1:1:1,framerate=1000/1");
+  gst_harness_push (h, gst_buffer_new_allocate (NULL, 16384 * 4, NULL));
+  fail_unless_equals_int (setrlimit (RLIMIT_AS, &before), 0);
+  check_error (bus, RESOURCE, NO_SPACE_LEFT, "does not fit in memory");
+  gst_object_unref (element);
+}
+#endif
+
+/* A buffer sends its caps once more. */
+CHECK_TEST (test_tensors_that_are_no_slopes_are_told_once)
+{
+  g_autoptr (CheckHarness) h = harness_new ("", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+
+  gst_harness_set_src_caps_str (h,
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=(string)3:3:1:1,framerate=1000/1");
+  for (guint t = 0; t < 4; t++)
+    gst_harness_push (h, gst_buffer_new_allocate (NULL, 36, NULL));
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 1);
 }
 
 /* --- the device ----------------------------------------------------------- */
@@ -2304,6 +2493,37 @@ CHECK_TEST (test_slopes_are_read_where_their_fields_are)
         GST_FLOW_ERROR);
     check_error (bus, STREAM, FORMAT, "cannot be read");
   }
+}
+
+/* Its unit, its estimator or its map: in each frame is the hash of them. */
+CHECK_LOOP_TEST (test_a_calibration_has_one_sensor, 3)
+{
+  static const gchar *const hashes[][2] = {
+      {"a", "b"}, {"a", "a"}, {NULL, NULL}};
+  g_autoptr (CheckHarness) h = harness_new (
+      "", "video/x-raw,format=GRAY8,width=4,height=4,framerate=1000/1");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
+  gboolean ok;
+
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  for (guint t = 0; t < 4; t++) {
+    const gchar *hash = hashes[__i__][t / 2];
+    GstBuffer *in = described_new ("flux,mass,dx,dy", 2, 4, FALSE);
+    GstStructure *told = gst_custom_meta_get_structure (
+        gst_buffer_get_custom_meta (in, "GstImagingResults"));
+    GstStructure *result = gst_structure_copy (
+        gst_value_get_structure (gst_structure_get_value (told, "sh")));
+
+    if (hash)
+      gst_structure_set (result, "settings-hash", G_TYPE_STRING, hash, NULL);
+    gst_structure_set (told, "sh", GST_TYPE_STRUCTURE, result, NULL);
+    gst_structure_free (result);
+    check_push (h, in, GST_FLOW_OK);
+    gst_buffer_unref (check_pull (h));
+  }
+  fail_unless_equals_int (
+      check_count_messages (bus, GST_MESSAGE_ELEMENT), __i__ == 0);
 }
 
 /* Slopes that were handed over are lost with the device: the mirror stays for
