@@ -12,7 +12,9 @@ follow_blindness (GstShReconstructLight *self, GstElement *element,
   if (report->n_valid == 0 && ++self->n_blind == MIN_BLIND)
     GST_ELEMENT_WARNING (element, STREAM, FAILED,
         ("No cell has been valid for %d frames, so the loop corrects nothing. "
-         "Bring light to the sensor, or lower the thresholds of shcentroid.",
+         "Bring light to the sensor, or lower the thresholds of shcentroid. If "
+         "spots were valid before, the mirror may have driven them out of their "
+         "cells: check the scale and sign of the control matrix.",
             MIN_BLIND),
         (NULL));
   if (report->n_valid == 0)

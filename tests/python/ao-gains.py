@@ -211,6 +211,17 @@ class Chosen(FolderCase):
         self.record([1], [0.25], FRAMES)
         self.assertIn("as if the commands had acted on nothing", self.run_gains("--gain", "0.25", "--delay", "2"))
 
+    def test_a_smooth_motion_is_no_alarm(self):
+        t, rng = np.arange(FRAMES) / 20, np.random.default_rng(1)
+        self.truth = 0.3 * np.array([np.cos(t + i) + np.cos(t / 1.35 + i * i) for i in range(len(self.truth))])
+        self.noise = 0.003 * rng.normal(size=self.truth.shape)
+        self.record([1], [0.3], 1)
+        printed = self.run_gains("--gain", "0.3", "--delay", "1")
+        self.assertNotIn("acted on nothing", printed)
+        self.assertNotIn("is not 1", printed)
+        self.record([1], [0.3], FRAMES)
+        self.assertIn("acted on nothing", self.run_gains("--gain", "0.3", "--delay", "1"))
+
     def test_pictures_that_are_played_again_are_told(self):
         self.truth, self.noise = (np.tile(values[:, :30], 20) for values in (self.truth, self.noise))
         u, q, _left = (np.array(part) for part in zip(*(close(x, noise, [1], [0.25], FRAMES) for x, noise in zip(self.truth, self.noise))))

@@ -20,6 +20,8 @@ OTHER = 0.02  # the same, of a scale that is not that of a mode
 MISFIT = 0.25  # times what the best model leaves
 FEWEST = 2 * WINDOW  # frames
 DOUBTED, FAR, NOTHING = 1.3, 0.5, 0.25  # scales
+UNMEASURED = ("R D cannot be measured in this recording: the motion is too smooth, or the noise too small, to tell what the commands do. That is no fault of"
+              " the loop. Keep the gain of the recording, or record again with a higher gain, less light, or a small random motion of the mirror.")
 REMEDY = "check the scale of the control matrix, and --delay. A recording with a higher gain tells R D better."
 WELL = 2  # largest by smallest scale of a mode that is well known
 
@@ -114,19 +116,45 @@ def measure(np, loop, delay, margin):
     return used, sentence_of(np, together, common, used), is_known
 
 
+def acts(np, loop, delay):
+    """Returns: whether the spectrum of u rules out that the commands act on nothing, as the echoes of the noise do"""
+    u = gains.settled(loop.u)  # the loop closes with a step, which is no noise
+    if len(u) < FEWEST:
+        return False
+    scales = np.geomspace(*SCALES)
+    found = likelihoods(np, u, loop.a, loop.b, delay, scales)
+    found = found[np.isfinite(found).any(1)]
+    if not len(found):
+        return False
+    best = found.min(1, keepdims=True)
+    every = (best + np.minimum(found - best, OTHER)).mean(0)
+    return around(np, scales, every, CROWD + SURE / len(u) / len(found), WINDOW / 4 / len(u)).low > NOTHING
+
+
 def find(np, loop, delay, margin):
     """Returns: the scale to use of each mode, and the first doubt that the loop is another one; None without. The delay is judged for a scale of 1,
-    and only where the scale is not well known."""
-    doubt = doubts.of_controller(np, loop.u, loop.q, loop.a, loop.b) or doubts.of_repeats(np, loop.u) or doubts.of_effect(np, loop.u, loop.q, loop.b)
+    and only where the scale is not well known. A smooth motion with little noise is predicted worse than what the loop leaves of it, as if commands
+    acted on nothing: that is told only where the spectrum allows it."""
+    alone = np.ones(len(loop.b))
+    doubt = doubts.of_controller(np, loop.u, loop.q, loop.a, loop.b) or doubts.of_repeats(np, loop.u)
     if doubt:
-        return np.ones(len(loop.b)), doubt
+        return alone, doubt
+    doubt = doubts.of_effect(np, loop.u, loop.q, loop.b)
+    if doubt and not acts(np, loop, delay):
+        return alone, doubt
     used, told, is_known = measure(np, loop, delay, margin)
-    doubt = None if is_known else doubts.of_delay(np, loop.u, loop.q, delay, gains.open_loop)
-    return (np.ones(len(used)), doubt) if doubt else (used, told)
+    other = None if is_known or doubt else doubts.of_delay(np, loop.u, loop.q, delay, gains.open_loop)
+    if other == doubts.NOTHING and acts(np, loop, delay):
+        doubt, other = other, None
+    if other:
+        return alone, other
+    return used, told or (UNMEASURED if doubt else None)
 
 
 def told_of(scale):
-    is_possible = scale.low <= 1 <= scale.high
+    is_possible = scale.low / STEP <= 1 <= scale.high * STEP
+    if is_possible and scale.high > WELL * scale.low:
+        return f"{UNMEASURED} It can be {scale.low:.2g} to {scale.high:.2g}."
     return (f"The sensor sees commands {scale.best:.2g} times as large as they are ({scale.low:.2g} to {scale.high:.2g} is possible): R D"
             f" {'may not be' if is_possible else 'is not'} 1.")
 
