@@ -9,6 +9,7 @@ import re
 from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 
 LIBRARY = "libgstimaging-1.0.so.0"
+SIDECAR_SCHEMA = "gst-imaging-sidecar-v1"  # of the .json beside a file
 NO_CENTROID = 227  # IMK_SHCENTROID_INVALID_MASK: flags of a cell without a centroid
 
 

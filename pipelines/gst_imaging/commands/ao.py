@@ -24,7 +24,6 @@ from .. import job, library
 from ..ao import bases, calibratecommand, gainscommand, images, interaction, inverse, matrices, recorder, telemetry
 from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
-from . import convert
 
 EXAMPLES = [
     ("calibrate 'shmimsrc stream=wfs ! shcentroid columns=7 rows=7 pitch-x=7 pitch-y=7 fields=slopes ! shreconstruct"
@@ -178,7 +177,7 @@ def save(np, made, name, values, axes=None, more=()):
     if axes:
         with open(made.path(name), "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-        told = {"schema": convert.SCHEMA, "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
+        told = {"schema": library.SIDECAR_SCHEMA, "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
                 "complete": True, "quantity": {"name": os.path.splitext(name)[0], "unit": "", "scale": 1, "offset": 0, "axes": [
                     {"name": axis, "unit": "", "step": 1, "origin": 0} for axis in axes]}, "sha256": digest, **dict(more)}
         with open(made.path(name + ".json"), "w", encoding="utf-8") as file:

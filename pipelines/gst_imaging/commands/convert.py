@@ -38,9 +38,6 @@ def add_arguments(parser):
     parser.add_argument("--overwrite", action="store_true", help="replace OUT also where it is a file with the extension of IN")
 
 
-SCHEMA = "gst-imaging-sidecar-v1"
-
-
 def is_numbered(path):
     return library.numbered(os.path.basename(path)) is not None
 
@@ -167,7 +164,7 @@ def load_sidecar(path):
         return {}
     except (OSError, ValueError):
         return None
-    return sidecar if isinstance(sidecar, dict) and sidecar.get("schema") == SCHEMA else None
+    return sidecar if isinstance(sidecar, dict) and sidecar.get("schema") == library.SIDECAR_SCHEMA else None
 
 
 def sidecar_of_input(arrays, array, options, file):
@@ -242,7 +239,7 @@ def write_sidecar(options, sidecar, told, result, n_files):
     @n_files: numbered ones; 0 for one file. Returns: is it there?"""
     if not sidecar and told and not library.has_cards(options.output):
         frames = n_files or (result["shape"][0] if len(result["shape"]) > 2 else 1)
-        sidecar = {"schema": SCHEMA, "file": "", "type": result["type"], "shape": result["shape"], "first": 0, "frames": frames,
+        sidecar = {"schema": library.SIDECAR_SCHEMA, "file": "", "type": result["type"], "shape": result["shape"], "first": 0, "frames": frames,
                    "complete": True, "quantity": quantity_of(told)}
     path = f"{options.output}.json"
     if sidecar and load_sidecar(path) is None:
