@@ -2503,7 +2503,6 @@ CHECK_LOOP_TEST (test_a_calibration_has_one_sensor, 3)
   g_autoptr (CheckHarness) h = harness_new (
       "", "video/x-raw,format=GRAY8,width=4,height=4,framerate=1000/1");
   g_autoptr (CheckBus) bus = check_watch (h->element);
-  g_autoptr (GstMessage) message = NULL;
   gboolean ok;
 
   g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
