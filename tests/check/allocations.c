@@ -8,16 +8,7 @@
 
 /* The program's own malloc () comes before that of the C library; a sanitizer
  * has one of its own. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAVE_COUNTER 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAVE_COUNTER 0
-#endif
-#endif
-#if !defined(HAVE_COUNTER)
-#define HAVE_COUNTER 1
-#endif
+#define HAVE_COUNTER !CHECK_IS_SANITIZED
 
 enum { N_WARM_UP = 50, N_FRAMES = 200 };
 

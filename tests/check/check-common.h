@@ -9,6 +9,19 @@
 
 #include "gstimagingmemory.h"
 
+/* With a sanitizer of addresses or threads, which has an allocator of its own.
+ * gcc has a macro, clang a feature. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CHECK_IS_SANITIZED 1
+#endif
+#endif
+#ifndef CHECK_IS_SANITIZED
+#define CHECK_IS_SANITIZED 0
+#endif
+
 G_BEGIN_DECLS
 
 #define CHECK_TIMEOUT (20 * GST_SECOND)

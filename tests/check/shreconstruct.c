@@ -1936,7 +1936,7 @@ CHECK_LOOP_TEST (test_a_limit_of_the_mirror_itself_is_told, 2)
 
 /* --- what cannot be ------------------------------------------------------- */
 
-#ifndef __SANITIZE_ADDRESS__ /* which ends a program that has no memory */
+#if !CHECK_IS_SANITIZED /* a sanitizer ends a program that has no memory */
 CHECK_TEST (test_a_mirror_that_does_not_fit_in_memory_is_an_error)
 {
   GstElement *element = gst_parse_launch ("shreconstruct commands=65536", NULL);
