@@ -249,6 +249,7 @@ process_frame (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
     flow = push_all (self, &f);
     gst_sh_reconstruct_loop_learn_limits (&self->loop, &f);
   }
+  gst_sh_reconstruct_loop_watch (&self->loop, &f);
   gst_sh_reconstruct_slopes_close (&f.slopes);
   return flow;
 }

@@ -163,20 +163,6 @@ restart_overflowed (GstShReconstructLoop *self, const GstShReconstructFrame *f)
 
 /* --- a frame -------------------------------------------------------------- */
 
-/* Once for each closing. The loop stays as it is. */
-static void
-report_divergence (GstShReconstructLoop *self, const GstShReconstructFrame *f)
-{
-  const GstShReconstructKernel *kernel = self->kernel;
-  ImkShdivergenceReport report;
-  const ImkShdivergenceVerdict verdict =
-      imk_shdivergence_follow (kernel->divergence, f->slopes.slopes,
-          f->slopes.flags, kernel->coefficients, &f->report, &report);
-
-  gst_sh_reconstruct_warn_of_divergence (element_of (self), verdict, &report,
-      &f->report, kernel->n_cells, kernel->n_commands, f->number);
-}
-
 static ImkStatus
 poke (GstShReconstructLoop *self, GstShReconstructFrame *f,
     const GstShReconstructSettings *s, ImkError *error)
@@ -242,12 +228,10 @@ gst_sh_reconstruct_loop_process (GstShReconstructLoop *self,
     status = process_closed (self, f, error);
   else
     imk_shreconstruct_commands (kernel->now, kernel->commands);
-  if (f->is_closed && status == IMK_OK) {
+  if (f->is_closed && status == IMK_OK)
     restart_overflowed (self, f);
-    report_divergence (self, f);
-  } else {
+  else
     imk_shreconstruct_get_coefficients (kernel->now, kernel->coefficients);
-  }
   if (f->is_calibrating && can_begin &&
       (!self->is_returning ||
           gst_sh_reconstruct_calibration_has_begun (self->calibration)))
@@ -270,6 +254,24 @@ gst_sh_reconstruct_loop_learn_limits (
   change = g_new (gfloat, self->kernel->n_modes);
   if (gst_sh_reconstruct_mirrors_find_windup (self->kernel->mirrors, change))
     imk_shreconstruct_add (self->kernel->now, change);
+}
+
+/* Once for each closing a warning. The loop stays as it is. */
+void
+gst_sh_reconstruct_loop_watch (
+    GstShReconstructLoop *self, GstShReconstructFrame *f)
+{
+  const GstShReconstructKernel *kernel = self->kernel;
+  ImkShdivergenceReport report;
+  ImkShdivergenceVerdict verdict;
+
+  if (!f->is_closed ||
+      gst_sh_reconstruct_slopes_map (&f->slopes, NULL) != IMK_OK)
+    return;
+  verdict = imk_shdivergence_follow (kernel->divergence, f->slopes.slopes,
+      f->slopes.flags, kernel->coefficients, &f->report, &report);
+  gst_sh_reconstruct_warn_of_divergence (element_of (self), verdict, &report,
+      &f->report, kernel->n_cells, kernel->n_commands, f->number);
 }
 
 void

@@ -45,6 +45,11 @@ ImkStatus gst_sh_reconstruct_loop_process (GstShReconstructLoop *self,
 void gst_sh_reconstruct_loop_learn_limits (
     GstShReconstructLoop *self, const GstShReconstructFrame *frame);
 
+/* After the mirrors have the frame, as it takes time: whether a closed loop
+ * drives away. */
+void gst_sh_reconstruct_loop_watch (
+    GstShReconstructLoop *self, GstShReconstructFrame *frame);
+
 void gst_sh_reconstruct_loop_stop (GstShReconstructLoop *self);
 
 G_END_DECLS

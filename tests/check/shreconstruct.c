@@ -2571,6 +2571,55 @@ CHECK_MOCK_TEST (test_a_frame_that_was_handed_over_is_lost_with_its_device)
     gst_buffer_unref (out[t]);
 }
 
+/* Two cells of 8x8 pixels with a spot that @dx moves off their middles. */
+static GstBuffer *
+spots_new (gdouble dx)
+{
+  guint8 *pixels = g_malloc0 (2 * 64);
+
+  for (guint x = 0; x < 8; x++)
+    for (guint i = 0; i < 4; i++)
+      pixels[(i / 2 + 3) * 16 + i % 2 * 8 + x] =
+          (guint8) (200 * MAX (0, 1 - fabs (x - 3.5 - dx)));
+  return gst_buffer_new_wrapped (pixels, 2 * 64);
+}
+
+/* Their slopes come to the host after the commands are on their way. */
+CHECK_MOCK_TEST (test_slopes_that_were_handed_over_tell_of_a_wrong_sign)
+{
+  for (gint sign = -1; sign <= 1; sign += 2) {
+    g_autofree gchar *line = g_strdup_printf (
+        "shcentroid backend=cuda columns=2 rows=1 pitch-x=8 "
+        "pitch-y=8 fields=slopes ! shreconstruct name=rc "
+        "backend=cuda gain=0.3 leak=0.05 matrix-location=%s/means.npy",
+        check_folder ());
+    GstElement *bin = gst_parse_bin_from_description (line, TRUE, NULL);
+    g_autoptr (GstElement) rc = gst_bin_get_by_name (GST_BIN (bin), "rc");
+    g_autoptr (CheckBus) bus = check_watch (rc);
+    g_autoptr (CheckHarness) h = NULL;
+    g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+    gdouble air = 0.1;
+    gfloat command = 0;
+
+    gst_object_ref_sink (bin);
+    h = gst_harness_new_with_element (bin, "sink", "src");
+    gst_object_unref (bin);
+    gst_harness_set_src_caps_str (
+        h, "video/x-raw,format=GRAY8,width=16,height=8,framerate=100/1");
+    for (guint t = 0; t < 300; t++) {
+      g_autoptr (GstBuffer) out = NULL;
+
+      air = 0.9 * air + 0.04 * g_rand_double_range (rand, -1, 1);
+      check_push (
+          h, spots_new (CLAMP (air + sign * command, -3, 3)), GST_FLOW_OK);
+      out = check_pull (h);
+      gst_buffer_extract (out, 0, &command, sizeof (command));
+    }
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING), sign < 0);
+  }
+}
+
 /* The slopes before stay in use, with one warning, until the name fits. */
 CHECK_TEST (test_another_name_of_results_never_ends_a_stream)
 {
