@@ -2124,6 +2124,43 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                                   env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_recording_that_is_written_late_has_its_changes(self):
+        """The amount changes before the first frame is written: each frame has the settings that it was made with."""
+        class Late(recording.Recording):
+            def play(self):
+                pad = self.sink.get_static_pad("sink")
+                self.blocked = pad.add_probe(Gst.PadProbeType.BLOCK | Gst.PadProbeType.BUFFER, lambda *_: Gst.PadProbeReturn.OK)
+                super().play()
+
+        pipeline = Gst.parse_launch(f"picturesrc location={self.folder}/in.npy loop=true framerate=100/1 ! lapsharpen name=sharp amount=1 ! fakesink sync=true")
+        self.addCleanup(pipeline.set_state, Gst.State.NULL)
+        pipeline.set_state(Gst.State.PLAYING)
+        pipeline.get_state(TIMEOUT * Gst.SECOND)  # it has made a frame
+        sharp, path = pipeline.get_by_name("sharp"), os.path.join(self.data, "late.npy")
+        run = Late(Gst, GstImaging, sharp.get_static_pad("src"), "sharp.src", path, 0, self.fail)
+        self.wait_until(lambda: run.n_recorded() > 3)
+        sharp.set_property("amount", 3)
+        n = run.n_recorded()
+        self.wait_until(lambda: run.n_recorded() > n + 3)
+        run.sink.get_static_pad("sink").remove_probe(run.blocked)
+        self.assertTrue(run.stop().result(TIMEOUT)["complete"])
+        with open(path + ".json", encoding="utf-8") as file:
+            changes = json.load(file)["changes"]
+        self.assertEqual([(c["element"], c["property"], c["value"]) for c in changes], [("sharp", "amount", "3")])
+        self.assertIn(changes[0]["frame"], range(4, n + 2))
+        self.verify(path)
+
+    def verify(self, file):
+        done = subprocess.run([sys.executable, "-m", "gst_imaging", "verify", file], capture_output=True, text=True, timeout=TIMEOUT,
+                              env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def wait_until(self, condition):
+        end = time.monotonic() + TIMEOUT
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
     async def shows_pictures(self, *words, env=()):
         served = Served(self.folder, *words, env=env)
         try:
