@@ -440,6 +440,26 @@ class Ready(unittest.TestCase):
         b.until(f"{windows}[0][0] != {before[0]} && {same}", "one window by hand")
         self.end(served)
 
+    def test_the_newest_picture_stays(self):
+        """Also where the one before it takes longer to decode."""
+        served = self.serve("videotestsrc ! video/x-raw,format=GRAY8,width=64,height=48 ! identity name=i ! fakesink sync=true")
+        b = self.browser
+        b.open(served.address)
+        b.js("""
+            const decode = createImageBitmap, {root} = panel.views()[0], shown = window.shown = [];
+            window.createImageBitmap = async (jpeg) => {
+              window.createImageBitmap = decode;
+              const bitmap = await decode(jpeg);
+              await new Promise((go) => setTimeout(go, 1000));
+              window.isLate = shown.length > 2;
+              return bitmap;
+            };
+            new MutationObserver(() => shown.push(Number(root.dataset.serial))).observe(root, {attributeFilter: ["data-serial"]});""")
+        n = b.until("window.isLate && shown.length", "a picture that is decoded after a newer one")
+        shown = b.until(f"shown.length > {n + 3} && shown", "pictures after it")
+        self.assertEqual(shown, sorted(shown))
+        self.end(served)
+
     def test_a_camera_that_stands_still(self):
         with tempfile.TemporaryDirectory() as folder:
             pattern = np.arange(48 * 64, dtype=np.uint16).tobytes()
