@@ -341,6 +341,7 @@ static void
 look_at_hash (GstPictureSinkPipeline *self, Member *member, guint64 frame,
     const gchar *hash)
 {
+  const gboolean is_first = member->settings_hash == NULL;
   State *state;
 
   if (g_strcmp0 (member->settings_hash, hash) == 0)
@@ -348,6 +349,10 @@ look_at_hash (GstPictureSinkPipeline *self, Member *member, guint64 frame,
   g_free (member->settings_hash);
   member->settings_hash = g_strdup (hash);
   state = take_state (member, hash);
+  /* The element ran before the start, with the settings that were read then:
+   * those of now may be of a later frame. */
+  if (!state && is_first)
+    return;
   note_changes (self, member,
       state ? g_hash_table_ref (state->settings)
             : read_settings (member->element),

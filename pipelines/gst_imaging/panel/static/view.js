@@ -38,7 +38,7 @@ export class View extends Plane {
   constructor(host, pad, { section = "live", place = 0, compare = null, shared = false, colours: map = "grey", closable = true } = {}) {
     super();
     this.host = host;
-    this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
+    this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null, arrived: 0, decoded: 0 }));
     this.settings = { colours: map, section, place };
     this.shared = shared;
     this.#build(closable);
@@ -283,8 +283,11 @@ export class View extends Plane {
   async picture(header, jpeg) {
     const layer = this.layers.find((l) => l.number === header.view);
     if (!layer) return;
+    const turn = ++layer.arrived;
     try {
       const bitmap = await createImageBitmap(jpeg);
+      if (turn < layer.decoded) return bitmap.close(); // a newer picture was decoded first
+      layer.decoded = turn;
       layer.bitmap?.close?.();
       const other = String(layer.header?.source) !== String(header.source);
       header.bits = this.host.pads().find((v) => v.pad === layer.pad)?.["bit-depth"] ?? 0;
