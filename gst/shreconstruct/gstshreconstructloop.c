@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshreconstructloop.h"
 
-#include <string.h>
-
 static GstElement *
 element_of (const GstShReconstructLoop *self)
 {
@@ -174,38 +172,11 @@ poke (GstShReconstructLoop *self, GstShReconstructFrame *f,
     f->has_poke = gst_sh_reconstruct_calibration_step (self->calibration, s,
         &f->slopes, f->is_after_gap, kernel->n_cells, kernel->n_commands,
         kernel->commands);
-  return status;
-}
-
-/* A calibration may end while the mirror is at a poke: slew-limit holds for the
- * way back, too, wherever the kernel goes meanwhile. */
-static void
-limit_return (GstShReconstructLoop *self, const GstShReconstructFrame *f,
-    const GstShReconstructSettings *s)
-{
-  const ImkShlimits limits = gst_sh_reconstruct_limits (s);
-  gfloat *commands = self->kernel->commands;
-  const guint n = self->kernel->n_commands;
-
   if (f->has_poke) {
-    self->sent = g_renew (gfloat, self->sent, n);
-    self->n_sent = n;
-    memcpy (self->sent, commands, n * sizeof (*commands));
-    self->is_returning = TRUE;
-    return;
+    imk_shreconstruct_set_commands (kernel->now, kernel->commands);
+    gst_sh_reconstruct_loop_reset (self); /* it may be the last one */
   }
-  if (!self->is_returning || self->n_sent != n) {
-    self->is_returning = FALSE;
-    return;
-  }
-  self->is_returning = FALSE;
-  for (guint i = 0; i < n; i++) {
-    const gfloat wanted = commands[i];
-
-    self->sent[i] = commands[i] =
-        (gfloat) imk_shlimits_send (&limits, wanted, self->sent[i]);
-    self->is_returning |= commands[i] != wanted;
-  }
+  return status;
 }
 
 ImkStatus
@@ -232,11 +203,8 @@ gst_sh_reconstruct_loop_process (GstShReconstructLoop *self,
     restart_overflowed (self, f);
   else
     imk_shreconstruct_get_coefficients (kernel->now, kernel->coefficients);
-  if (f->is_calibrating && can_begin &&
-      (!self->is_returning ||
-          gst_sh_reconstruct_calibration_has_begun (self->calibration)))
+  if (f->is_calibrating && can_begin)
     status = poke (self, f, s, error);
-  limit_return (self, f, s);
   f->is_held = (s->freeze && !self->is_resting) ||
                (f->report.is_dark && s->dark == IMK_SHRECONSTRUCT_DARK_HOLD);
   return status;
@@ -277,7 +245,6 @@ gst_sh_reconstruct_loop_watch (
 void
 gst_sh_reconstruct_loop_stop (GstShReconstructLoop *self)
 {
-  self->has_overflowed = self->is_returning = FALSE;
-  g_clear_pointer (&self->sent, g_free);
+  self->has_overflowed = FALSE;
   g_atomic_int_set (&self->wants_reset, FALSE);
 }

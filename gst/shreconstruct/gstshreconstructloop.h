@@ -13,17 +13,13 @@ G_BEGIN_DECLS
 /* @kernel, @device, @calibration: not owned
  * @wants_reset: atomic
  * @is_resting: on the way to the reference commands, or there
- * @has_overflowed: in the last frame of the closed loop
- * @sent: (nullable): [n_sent]: the last poke, and the way back from it, of
- *   which the kernel does not know; @is_returning: on that way */
+ * @has_overflowed: in the last frame of the closed loop */
 typedef struct {
   GstShReconstructKernel *kernel;
   GstShReconstructDevice *device;
   GstShReconstructCalibration *calibration;
   gint wants_reset;
-  gboolean is_resting, has_overflowed, is_returning;
-  gfloat *sent;
-  guint n_sent;
+  gboolean is_resting, has_overflowed;
 } GstShReconstructLoop;
 
 /* Any thread: before the next frame the controller forgets the past, and the

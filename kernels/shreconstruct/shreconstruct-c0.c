@@ -52,6 +52,13 @@ imk_shreconstruct_begin_way_to_c0 (ImkShreconstruct *s, const float *from)
   s->c0_is_moving = !is_c0 (s, s->c0_of_sent) || !is_c0 (s, s->c0_of_frame);
 }
 
+void
+imk_shreconstruct_set_commands (ImkShreconstruct *self, const float *commands)
+{
+  imk_shreconstruct_set_sent (self, commands);
+  imk_shreconstruct_begin_way_to_c0 (self, self->sent);
+}
+
 ImkStatus
 imk_shreconstruct_step_to_c0 (ImkShreconstruct *s, ImkError *error)
 {

@@ -296,6 +296,11 @@ IMK_API ImkStatus imk_shreconstruct_end (ImkShreconstruct *self,
 IMK_API void imk_shreconstruct_commands (
     const ImkShreconstruct *self, float *commands);
 
+/* The mirror was sent @commands in place of those of the last frame, such as a
+ * poke: the next ones are within the slew limit of them. */
+IMK_API void imk_shreconstruct_set_commands (
+    ImkShreconstruct *self, const float *commands);
+
 /* Returns: (transfer none): q of the last frame, n_modes */
 IMK_API const double *imk_shreconstruct_coefficients (
     const ImkShreconstruct *self);

@@ -231,6 +231,29 @@ TEST_BACKENDS (test_slew_limits_the_way_back, "slew limits the way back")
   check_near (step (self, -1e6, 0, good), 1.25, "what comes before it");
 }
 
+TEST_BACKENDS (test_slew_counts_from_what_was_sent,
+    "slew limits the step from commands that others have sent")
+{
+  const float poke[N_COMMANDS] = {0.75f, -0.75f};
+  ImkShreconstructConfig c = mean_config ();
+
+  on = backend;
+  c.slew = 0.25;
+  for (int rests = 0; rests < 2; rests++) {
+    test_autoptr (ImkShreconstruct) self = make (&c);
+
+    imk_shreconstruct_set_commands (self, poke);
+    check_near (first_command (self), 0.75, "the poke");
+    for (int t = 2; t >= 0; t--) {
+      if (rests)
+        imk_shreconstruct_rest (self);
+      else
+        step (self, 0, 0, good);
+      check_near (first_command (self), 0.25 * t, "the command on its way");
+    }
+  }
+}
+
 /* The correction stays as it is, also without light on the way, and with
  * another matrix. */
 TEST_BACKENDS (test_slew_limits_the_way_to_another_reference,

@@ -222,6 +222,15 @@ class Chosen(FolderCase):
         self.record([1], [0.3], FRAMES)
         self.assertIn("acted on nothing", self.run_gains("--gain", "0.3", "--delay", "1"))
 
+    def test_a_slow_motion_without_noise_does_not_tell_the_scale(self):
+        t = np.arange(600) * 2 * np.pi / 200
+        self.truth = 0.3 * np.array([np.cos(t + i) for i in range(len(self.truth))])
+        self.noise = np.zeros(self.truth.shape)
+        self.record([1], [0.2], 3)
+        printed = self.run_gains("--gain", "0.2", "--delay", "3")
+        self.assertNotIn("is not 1", printed)
+        self.assertIn("R D cannot be measured", printed)
+
     def test_pictures_that_are_played_again_are_told(self):
         self.truth, self.noise = (np.tile(values[:, :30], 20) for values in (self.truth, self.noise))
         u, q, _left = (np.array(part) for part in zip(*(close(x, noise, [1], [0.25], FRAMES) for x, noise in zip(self.truth, self.noise))))

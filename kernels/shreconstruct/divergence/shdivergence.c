@@ -9,10 +9,9 @@
 #include "shreconstruct/shreconstruct-private.h"
 
 /* Numbers of frames. With a latency of 1 to 3 frames a mirror acts after
- * N_AT_CLOSING, and in the middle of them after LATENCY. */
+ * N_AT_CLOSING. */
 enum {
   N_AT_CLOSING = 3,
-  LATENCY = 2,
   MIN_IN_WINDOW = 50,
   N_COUNTED = IMK_SHDIVERGENCE_COUNTED,
   MIN_LOST = 50, /* of N_COUNTED, without half of the cells */
@@ -27,14 +26,12 @@ enum { N_WINDOWS = 3, N_LIGHTS = 5, TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
 #define MIN_GROWTH_BEFORE_LOSS 2.0
 #define MIN_OF_LARGEST 0.7 /* rms, compared with its largest value */
 #define MIN_LASTING 0.4    /* share of the mean square of corrections */
-#define MIN_JUMP 0.22      /* of the coefficients, from a frame to the next */
-#define MIN_GROWTH_BY_COMMANDS 2.5
-#define MIN_BY_COMMANDS 0.6 /* rms of corrections by that of their sums */
-#define MAX_BY_COMMANDS 1.5
-#define MIN_UNCORRECTED \
-  0.7                 /* rms of what lasts by that of the coefficients \
-                       */
-#define MAX_STILL 0.5 /* mean square of changes by that at closing */
+#define MIN_JUMP 0.5       /* of the coefficients, from a frame to the next */
+#define MIN_GROWTH_BY_COMMANDS 2.7
+#define MIN_ALIGNED 0.8 /* cosine of corrections and their sum */
+#define MAX_DISPROPORTION 1.6
+#define MIN_OF_LARGEST_BY_COMMANDS 0.4
+#define MIN_UNCORRECTED 0.7 /* rms of what lasts by that of coefficients */
 
 /* Of frames that are followed by a verdict on all of them. The corrections u
  * are what the sensor asks for. */
@@ -48,12 +45,13 @@ typedef struct Window {
 typedef struct Loop {
   uint32_t n_frames, n_at_closing;
   double slopes_at_closing, recent_slopes; /* squares */
-  double at_closing, steps_at_closing;     /* likewise, of u */
+  double at_closing;                       /* likewise, of u */
   double recent, largest;                  /* the latter of all recent ones */
-  double sums_before[LATENCY];             /* squares, the newest first */
-  double by_commands;  /* square of u from which on sums explain it, or 0 */
-  double growth;       /* the most of u since, of the square */
-  uint32_t most_valid; /* cells of a frame */
+  double proportional; /* square of u from which on its sum grows like it, or
+                        * 0 */
+  double proportion;   /* of both squares then */
+  double growth; /* the most of u since, to a new largest, of the square */
+  uint32_t most_valid;              /* cells of a frame */
   uint32_t n_light_counted, n_lost; /* of up to N_COUNTED frames */
   uint32_t n_limits_counted, n_limited;
   uint32_t n_in_light, n_lights_away; /* frames, and lights one by one */
@@ -69,13 +67,13 @@ struct ImkShdivergence {
   float *offsets; /* [2 n_cells] */
   bool restarts_in_the_dark;
   uint32_t n_feedback;
-  double *feedback;   /* [n_modes][TERMS] */
-  double *gains;      /* sum of b */
-  float *past;        /* [TERMS][n_modes]: coefficients, the newest first */
-  double *correction; /* u of the frame before */
-  double *sent;       /* what u has added to the coefficients, leaks apart */
-  double *sums, *changes; /* in the window: of u, and of the squares of what it
-                           * changes from frame to frame */
+  double *feedback; /* [n_modes][TERMS] */
+  double *per_gain; /* 1 / sum of b, or 0 without any */
+  float *past;      /* [TERMS][n_modes]: coefficients, a ring */
+  uint32_t newest;  /* row of them */
+  double *sent;     /* what u has added to the coefficients, leaks apart */
+  double *sums;     /* of u in the window */
+  double *means;    /* of u over the window before, or 0 */
   Loop loop;
 };
 
@@ -91,14 +89,13 @@ imk_shdivergence_new (uint32_t n_cells, uint32_t n_modes, uint32_t n_commands,
         .n_commands = n_commands,
         .offsets = calloc (2 * (size_t) n_cells, sizeof (float)),
         .feedback = calloc ((size_t) TERMS * n_modes, sizeof (double)),
-        .gains = calloc (n_modes, sizeof (double)),
+        .per_gain = calloc (n_modes, sizeof (double)),
         .past = calloc ((size_t) TERMS * n_modes, sizeof (float)),
-        .correction = calloc (n_modes, sizeof (double)),
         .sent = calloc (n_modes, sizeof (double)),
         .sums = calloc (n_modes, sizeof (double)),
-        .changes = calloc (n_modes, sizeof (double))};
-    if (s->offsets && s->feedback && s->gains && s->past && s->correction &&
-        s->sent && s->sums && s->changes) {
+        .means = calloc (n_modes, sizeof (double))};
+    if (s->offsets && s->feedback && s->per_gain && s->past && s->sent &&
+        s->sums && s->means) {
       *self = s;
       return IMK_OK;
     }
@@ -116,12 +113,11 @@ imk_shdivergence_free (ImkShdivergence *self)
     return;
   free (self->offsets);
   free (self->feedback);
-  free (self->gains);
+  free (self->per_gain);
   free (self->past);
-  free (self->correction);
   free (self->sent);
   free (self->sums);
-  free (self->changes);
+  free (self->means);
   free (self);
 }
 
@@ -138,9 +134,11 @@ imk_shdivergence_set_controller (
   self->restarts_in_the_dark = c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE;
   self->n_feedback = c->n_forward ? c->n_feedback : 1;
   for (uint32_t m = 0; m < self->n_modes; m++) {
-    self->gains[m] = c->n_forward ? 0 : c->gain;
+    double gain = c->n_forward ? 0 : c->gain;
+
     for (uint32_t j = 0; j < c->n_forward; j++)
-      self->gains[m] += c->forward[(size_t) m * c->n_forward + j];
+      gain += c->forward[(size_t) m * c->n_forward + j];
+    self->per_gain[m] = gain != 0 ? 1 / gain : 0;
     for (uint32_t i = 0; i < self->n_feedback; i++)
       self->feedback[(size_t) m * TERMS + i] =
           c->n_forward ? c->feedback[(size_t) m * c->n_feedback + i]
@@ -161,6 +159,7 @@ imk_shdivergence_begin (ImkShdivergence *self, const float *coefficients)
 {
   set_past (self, coefficients);
   memset (self->sent, 0, self->n_modes * sizeof (*self->sent));
+  memset (self->means, 0, self->n_modes * sizeof (*self->means));
   self->loop = (Loop){0};
 }
 
@@ -188,7 +187,8 @@ measure_slopes (
   return n_valid > 0 ? squares / (2.0 * n_valid) : NAN;
 }
 
-/* Spots that leave their cells are lost, and move the mirror no more.
+/* Spots that leave their cells are lost, and move the mirror no more. Without
+ * any valid cell the light may be lost, unless the commands made the slopes.
  * Returns: whether they have left */
 static bool
 follow_loss (Loop *l, double square, uint32_t n_valid)
@@ -198,7 +198,8 @@ follow_loss (Loop *l, double square, uint32_t n_valid)
   if (n_valid > l->most_valid)
     l->most_valid = n_valid;
   if (2 * n_valid <= l->most_valid)
-    l->n_lost++;
+    l->n_lost += n_valid > 0 ||
+                 l->growth > MIN_GROWTH_BEFORE_LOSS * MIN_GROWTH_BEFORE_LOSS;
   else if (isfinite (square))
     l->recent_slopes += (square - l->recent_slopes) / N_AT_CLOSING;
   if (++l->n_light_counted < N_COUNTED)
@@ -246,74 +247,80 @@ follow_limits (Loop *l, uint32_t n_limited, uint32_t n_commands)
 
 /* --- corrections ---------------------------------------------------------- */
 
-/* The rule of the controller, solved for u: q[t] - sum a_i q[t-i] = sum b_j u,
- * as if u were the same in the frames of all b_j. */
+/* q[t] - sum a_i q[t-i] of the controller's rule: what u has added. */
 static double
-correction_of (const ImkShdivergence *self, uint32_t m, double coefficient)
+added_to (const ImkShdivergence *self, uint32_t m, double coefficient)
 {
   const double *a = self->feedback + (size_t) m * TERMS;
 
-  for (uint32_t i = 0; i < self->n_feedback; i++)
-    coefficient -= a[i] * (double) self->past[(size_t) i * self->n_modes + m];
-  return self->gains[m] != 0 ? coefficient / self->gains[m] : 0;
+  for (uint32_t i = 0; i < self->n_feedback; i++) {
+    const uint32_t row = (self->newest + i) % TERMS;
+
+    coefficient -= a[i] * (double) self->past[(size_t) row * self->n_modes + m];
+  }
+  return self->per_gain[m] != 0 ? coefficient : 0;
 }
 
 /* What a frame has: mean squares over the modes. */
 typedef struct Corrections {
-  double square, step; /* of u, and of its change since the frame before */
-  double added, sent;  /* of what u adds, and has added so far */
+  double square;      /* of u */
+  double added, sent; /* of what u adds, and had added before */
+  double along;       /* mean product of u and the latter */
   double coefficients, coefficient_steps;
 } Corrections;
 
-/* Adds a frame to the sums of the window. */
+/* Adds a frame to the sums of the window. What was added is sum b_j u, as if u
+ * were the same in the frames of all b_j. */
 static Corrections
 add_coefficients (ImkShdivergence *self, const float *values)
 {
   const uint32_t n = self->n_modes;
+  const float *before = self->past + (size_t) self->newest * n;
   Corrections c = {0};
 
   for (uint32_t m = 0; m < n; m++) {
-    const double u = correction_of (self, m, (double) values[m]);
-    const double step = u - self->correction[m];
-    const double moved = (double) values[m] - (double) self->past[m];
-    const double added = self->gains[m] * u;
+    const double value = (double) values[m];
+    const double added = added_to (self, m, value);
+    const double u = added * self->per_gain[m];
+    const double moved = value - (double) before[m];
 
+    c.sent += self->sent[m] * self->sent[m];
+    c.along += u * self->sent[m];
     self->sums[m] += u;
-    self->changes[m] += step * step;
     self->sent[m] += added;
-    self->correction[m] = u;
-    c.square += u * u / n;
-    c.step += step * step / n;
-    c.added += added * added / n;
-    c.sent += self->sent[m] * self->sent[m] / n;
-    c.coefficients += (double) values[m] * (double) values[m] / n;
-    c.coefficient_steps += moved * moved / n;
+    c.square += u * u;
+    c.added += added * added;
+    c.coefficients += value * value;
+    c.coefficient_steps += moved * moved;
   }
-  memmove (self->past + n, self->past,
-      (size_t) (TERMS - 1) * n * sizeof (*self->past));
-  memcpy (self->past, values, n * sizeof (*self->past));
-  return c;
+  self->newest = (self->newest + TERMS - 1) % TERMS;
+  memcpy (
+      self->past + (size_t) self->newest * n, values, n * sizeof (*self->past));
+  return (Corrections){c.square / n, c.added / n, c.sent / n, c.along / n,
+      c.coefficients / n, c.coefficient_steps / n};
 }
 
-/* Slopes that the commands make are as large as what was sent before. In a loop
- * that holds they are so for a moment, when it begins to correct something. */
+/* Of a loop with the wrong sign, corrections and what they have sent grow in
+ * proportion, in the same direction: by exp (t). The factor is that of R D, so
+ * it may be any. Of a motion that grows by t^n, what was sent grows by t once
+ * more. */
 static void
 follow_growth (Loop *l, const Corrections *c)
 {
-  const double before = l->sums_before[LATENCY - 1];
-  const bool is_by_commands =
-      c->square > MIN_BY_COMMANDS * MIN_BY_COMMANDS * before &&
-      c->square < MAX_BY_COMMANDS * MAX_BY_COMMANDS * before;
+  const double proportion = c->square / c->sent;
+  const double most = MAX_DISPROPORTION * MAX_DISPROPORTION;
 
-  if (!is_by_commands)
-    l->by_commands = 0;
-  else if (l->by_commands == 0)
-    l->by_commands = fmax (c->square, l->at_closing);
-  if (l->by_commands > 0)
-    l->growth = fmax (l->growth, c->square / l->by_commands);
-  memmove (l->sums_before + 1, l->sums_before,
-      (LATENCY - 1) * sizeof (*l->sums_before));
-  l->sums_before[0] = c->sent;
+  if (!(c->along > MIN_ALIGNED * sqrt (c->square * c->sent))) {
+    l->proportional = 0;
+    return;
+  }
+  if (l->proportional == 0 || proportion > most * l->proportion ||
+      most * proportion < l->proportion) {
+    l->proportional = fmax (c->square, l->at_closing);
+    l->proportion = proportion;
+  }
+  if (c->square > l->largest)
+    l->growth = fmax (l->growth, c->square / l->proportional);
 }
 
 /* --- windows -------------------------------------------------------------- */
@@ -322,26 +329,20 @@ static void
 begin_window (ImkShdivergence *self)
 {
   memset (self->sums, 0, self->n_modes * sizeof (*self->sums));
-  memset (self->changes, 0, self->n_modes * sizeof (*self->changes));
   self->loop.window = (Window){0};
 }
 
-/* @lasting: (out): mean square of the means of u over the window
- * @change: (out): mean square of what u changes from frame to frame, where it
- *   lasts */
-static void
-measure_lasting (const ImkShdivergence *self, double *lasting, double *change)
+/* Returns: mean product of the means of u over the window and the one before: a
+ * vibration turns its sign */
+static double
+measure_lasting (const ImkShdivergence *self)
 {
   const double n = self->loop.window.n_frames;
+  double lasting = 0;
 
-  *lasting = *change = 0;
-  for (uint32_t m = 0; m < self->n_modes; m++) {
-    const double square = self->sums[m] * self->sums[m] / n / n;
-
-    *lasting += square / self->n_modes;
-    *change += square * self->changes[m] / n / self->n_modes;
-  }
-  *change /= *lasting;
+  for (uint32_t m = 0; m < self->n_modes; m++)
+    lasting += self->sums[m] / n * self->means[m] / self->n_modes;
+  return lasting;
 }
 
 /* A window is so long that the commands could take away what lasts. Corrections
@@ -357,23 +358,23 @@ end_window (ImkShdivergence *self, double coefficients)
   const double mean = w->squares / w->n_frames;
   const double now = fmax (mean, l->recent);
   const bool stays = now > MIN_OF_LARGEST * MIN_OF_LARGEST * l->largest;
-  const bool grew = stays && now > MIN_GROWTH_OF_LASTING *
-                                       MIN_GROWTH_OF_LASTING * l->at_closing;
+  const bool grew =
+      now > MIN_GROWTH_OF_LASTING * MIN_GROWTH_OF_LASTING * l->at_closing;
   const bool jumps =
       stays &&
       now > MIN_GROWTH_OF_JUMPING * MIN_GROWTH_OF_JUMPING * l->at_closing &&
       w->coefficient_steps > MIN_JUMP * MIN_JUMP * w->coefficients;
   const bool is_by_commands =
-      l->growth > MIN_GROWTH_BY_COMMANDS * MIN_GROWTH_BY_COMMANDS;
-  double lasting, change;
-  bool lasts;
+      l->growth > MIN_GROWTH_BY_COMMANDS * MIN_GROWTH_BY_COMMANDS &&
+      now >
+          MIN_OF_LARGEST_BY_COMMANDS * MIN_OF_LARGEST_BY_COMMANDS * l->largest;
+  const double lasting = measure_lasting (self);
+  const bool lasts = lasting > MIN_LASTING * mean &&
+                     lasting > MIN_UNCORRECTED * MIN_UNCORRECTED * coefficients;
 
-  measure_lasting (self, &lasting, &change);
-  lasts = lasting > MIN_LASTING * mean &&
-          (change < MAX_STILL * l->steps_at_closing ||
-              lasting > MIN_UNCORRECTED * MIN_UNCORRECTED * coefficients);
-  l->n_windows_away =
-      (grew && (is_by_commands || lasts)) || jumps ? l->n_windows_away + 1 : 0;
+  l->n_windows_away = (grew && (is_by_commands || (stays && lasts))) || jumps
+                          ? l->n_windows_away + 1
+                          : 0;
   return l->n_windows_away >= N_WINDOWS;
 }
 
@@ -389,8 +390,6 @@ follow_windows (ImkShdivergence *self, double slopes, const float *coefficients)
   if (l->n_at_closing < N_AT_CLOSING) {
     l->slopes_at_closing += slopes / N_AT_CLOSING;
     l->at_closing += c.square / N_AT_CLOSING;
-    if (l->n_at_closing > 0)
-      l->steps_at_closing += c.step / (N_AT_CLOSING - 1);
     if (++l->n_at_closing == N_AT_CLOSING)
       begin_window (self);
     return false;
@@ -406,6 +405,8 @@ follow_windows (ImkShdivergence *self, double slopes, const float *coefficients)
       !((double) w->n_frames * w->n_frames * w->added >= w->squares))
     return false;
   is_away = end_window (self, c.coefficients);
+  for (uint32_t m = 0; m < self->n_modes; m++)
+    self->means[m] = self->sums[m] / w->n_frames;
   begin_window (self);
   return is_away;
 }

@@ -63,21 +63,20 @@ IMK_API void imk_shdivergence_begin (
  * 1. Half of the commands, or more, are at a limit in 90 of 100 frames.
  * 2. Half of the cells that were valid are lost in 50 of 100 frames, and the
  *    rms of the slopes in the last other frames is twice as large as at
- *    closing.
+ *    closing. Where no cell is valid, u has also grown twice, as in 4a: else
+ *    the light is lost
  * 3. Dark frames bring the mirror to the reference, and 5 lights, one after the
  *    other, end with slopes twice as large as at their begin.
- * 4. In each of 3 windows, one after the other, the rms of u is above 0.7 of
- *    its largest value and 1.2 times that at closing, and one of these holds:
- *    a. u has grown 2.5 times, and beyond that at closing, while it was 0.6
- * to 1.5 times the sum of what it had sent until 2 frames before: the commands
- * make the slopes. In a loop that holds, a drift that begins makes u grow 1.6
- * times so b. 40 % of the mean square of u last: they are means over the
- * window; and what lasts changes by less than half of the square that u at
- * closing changes by from frame to frame: spots stand at the edges of their
- * cells c. as much lasts, and it is above 0.7 times the coefficients: a leak
- * holds a loop of the wrong sign. A drift leaves less d. the rms is above 2.5
- * times that at closing, and the coefficients jump by 22 % of themselves or
- * more from frame to frame
+ * 4. In each of 3 windows, one after the other, one of these holds:
+ *    a. u has grown to a new largest, 2.7 times beyond its rms at closing, in
+ *       one direction with what it had sent, in proportion to it within a
+ * factor of 1.6: the commands make the slopes. Now its rms is above 0.4 of its
+ * largest value and 1.2 times that at closing b. 40 % of the mean square of u
+ * last from window to window, and are above 0.7 times the coefficients: a leak
+ * holds a loop of the wrong sign. A drift leaves less. The rms is above 0.7 of
+ * its largest value and 1.2 times that at closing c. The rms is above 0.7 of
+ * its largest value and 2.5 times that at closing, and the coefficients jump by
+ * half of themselves or more from frame to frame
  *
  * A window has 50 frames or more: until the commands can have taken u away,
  * which is 1 / gain frames. Dark frames count in 2 and 3 only.

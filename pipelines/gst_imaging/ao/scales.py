@@ -17,6 +17,7 @@ STEP = (SCALES[1] / SCALES[0]) ** (1 / (SCALES[2] - 1))  # from one of them to t
 CORNERS, POWERS, NOISES = (0, 0.03, 0.1, 0.3), (1, 2, 3, 4, 5.5), (1e-5, 1e3, 21)  # c and p; range and number of A / N at half the frame rate
 SURE, CROWD, ALONE = 16, 0.001, 0.003  # of the likelihood: 4 sigma; what real spectra differ from the model in all modes, and in one
 OTHER = 0.02  # the same, of a scale that is not that of a mode
+LEAKAGE = 1e-6  # of the largest power: what a slow motion without noise leaves at other frequencies, of the window and of closing
 MISFIT = 0.25  # times what the best model leaves
 FEWEST = 2 * WINDOW  # frames
 DOUBTED, FAR, NOTHING = 1.3, 0.5, 0.25  # scales
@@ -52,7 +53,8 @@ def without_peaks(np, power):
 def likelihoods(np, u, a, b, delay, scales):
     """Returns: the negative logarithm of the likelihood of each scale for each frequency, less that of the spectrum itself, [modes, scales]; NaN of
     a mode that stood still, infinite where the loop oscillates"""
-    power = spectra(np, u)[LOWEST:]
+    every = spectra(np, u)
+    power = every[LOWEST:]
     f = np.arange(LOWEST, LOWEST + len(power)) / WINDOW
     z = np.exp(-2j * np.pi * f)
     wait = z ** int(delay) * (1 - (delay - int(delay)) * (1 - z))
@@ -60,7 +62,7 @@ def likelihoods(np, u, a, b, delay, scales):
     logs, terms = np.log(motions), z[:, None] ** np.arange(a.shape[1])
     most = gains.stability(np, a, b, delay)
     found = np.full((u.shape[1], len(scales)), np.nan)
-    for mode in np.flatnonzero((power > 0).all(0)):
+    for mode in np.flatnonzero((power > 0).all(0) & (power.mean(0) > LEAKAGE * every.max(0))):
         with np.errstate(divide="ignore", invalid="ignore"):
             loop = wait * (terms @ b[mode]) / (1 - z * (terms @ a[mode]))
         used = without_peaks(np, power[:, mode]) & np.isfinite(loop)
@@ -94,7 +96,7 @@ def measure(np, loop, delay, margin):
     found = likelihoods(np, u, a, b, delay, scales)
     known = np.isfinite(found).any(1)
     if not known.any():
-        return alone, None, False
+        return alone, UNMEASURED, False
     chance, sure = WINDOW / 4 / len(u), SURE / len(u)  # windows overlap by a half
     best = found[known].min(1, keepdims=True)
     every, slack = (best + np.minimum(found[known] - best, OTHER)).mean(0), CROWD + sure / known.sum()
@@ -139,10 +141,12 @@ def find(np, loop, delay, margin):
     doubt = doubts.of_controller(np, loop.u, loop.q, loop.a, loop.b) or doubts.of_repeats(np, loop.u)
     if doubt:
         return alone, doubt
+    used, told, is_known = measure(np, loop, delay, margin)
+    if told == UNMEASURED:  # nothing else is known of such a recording, either
+        return alone, told
     doubt = doubts.of_effect(np, loop.u, loop.q, loop.b)
     if doubt and not acts(np, loop, delay):
         return alone, doubt
-    used, told, is_known = measure(np, loop, delay, margin)
     other = None if is_known or doubt else doubts.of_delay(np, loop.u, loop.q, delay, gains.open_loop)
     if other == doubts.NOTHING and acts(np, loop, delay):
         doubt, other = other, None
