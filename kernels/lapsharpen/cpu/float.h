@@ -7,12 +7,23 @@
 /* One frame, for all threads. */
 typedef struct FloatWork {
   const ImkLapsharpenRule *rule;
-  const ImkLapsharpenPlan *plan;
   const ImkImage *in;
   ImkImage *out;
   const uint8_t *mask;           /* (nullable) */
   ImkLapsharpenMoments *moments; /* of each row */
 } FloatWork;
+
+/* Returns: rows of a frame, without memory yet, with the pixels beside them
+ * that a window or a kernel reaches */
+static inline ImkLapsharpenPlane
+imk_lapsharpen_strip (const ImkLapsharpenRule *rule)
+{
+  const int reach = (int) rule->reach;
+
+  return (ImkLapsharpenPlane){.x0 = -reach,
+      .x1 = (int) rule->width + reach,
+      .channels = (int) rule->channels};
+}
 
 /* Do the rows @first to @end. @padded: a plane that has them and their
  * neighbours. */
@@ -20,11 +31,12 @@ typedef void (*FloatRows) (const FloatWork *work,
     const ImkLapsharpenPlane *padded, int first, int end);
 
 typedef struct ImkLapsharpenFloatLoops {
-  FloatRows pad; /* fills these rows of @padded, border included */
-  FloatRows sharpen;
+  FloatRows pad;     /* fills these rows of @padded, border included */
+  FloatRows sharpen; /* without smoothing */
   FloatRows measure_noise;
   FloatRows measure_focus;
-  void (*pass) (const ImkLapsharpenPass *pass, int first, int end);
+  /* @memory: room for 3 padded rows and for smooth_sizes () */
+  void (*smooth) (const FloatWork *work, float *memory, int first, int end);
 } ImkLapsharpenFloatLoops;
 
 extern const ImkLapsharpenFloatLoops imk_lapsharpen_f32_scalar,
