@@ -41,13 +41,10 @@ cpu_update (void *state, const void *params, ImkError *error)
       self->staged ? imk_lapsharpen_inner (params, &stage, self->decode)
                    : *(const ImkLapsharpenConfig *) params;
   const ImkLapsharpenRule rule = imk_lapsharpen_rule (&config);
-  ImkStatus status;
 
   if (self->floats)
     return imk_lapsharpen_float_frames_update (self->floats, &rule, error);
-  status = imk_lapsharpen_scratch_resize (&self->scratch, &rule, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_lapsharpen_scratch_resize (&self->scratch, &rule, error));
   if (config.type == IMK_TYPE_U8 &&
       (rule.amount != self->products.amount ||
           rule.neighbours != self->products.neighbours))
@@ -117,11 +114,10 @@ allocate (State *self, const ImkLapsharpenConfig *c, ImkError *error)
     self->unpacked = make_image (c, &failed);
     self->sharpened = make_image (c, &failed);
   }
-  return failed ? imk_error_set (error, IMK_ERROR_MEMORY,
-                      "There is no memory for a CPU sharpener of %u x %u "
-                      "pixels.",
-                      c->width, c->height)
-                : IMK_OK;
+  return failed
+             ? IMK_NO_MEMORY (error, "for a CPU sharpener of %u x %u pixels.",
+                   c->width, c->height)
+             : IMK_OK;
 }
 
 static ImkStatus
@@ -138,8 +134,7 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
   ImkStatus status;
 
   if (!self)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for a CPU sharpener.");
+    return IMK_NO_MEMORY (error, "for a CPU sharpener.");
   self->n_threads = n_threads;
   self->scratch.n = imk_parallel_threads (n_threads) + 1;
   status = allocate (self, config, error);

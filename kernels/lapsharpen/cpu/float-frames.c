@@ -91,9 +91,9 @@ imk_lapsharpen_float_frames_update (
     float *arena = calloc (n, sizeof (*arena));
 
     if (!arena)
-      return imk_error_set (error, IMK_ERROR_MEMORY,
-          "There is no memory to sharpen a float32 frame of %u x %u pixels.",
-          rule->width, rule->height);
+      return IMK_NO_MEMORY (error,
+          "to sharpen a float32 frame of %u x %u pixels.", rule->width,
+          rule->height);
     free (self->arena);
     next.arena = arena;
     next.n_arena = n;

@@ -30,9 +30,9 @@ imk_lapsharpen_scratch_resize (
     return IMK_OK;
   if (!allocate (&made)) {
     imk_lapsharpen_scratch_clear (&made);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the rows of %u threads: %zu bytes each. "
-        "Take fewer threads (n-threads).",
+    return IMK_NO_MEMORY (error,
+        "for the rows of %u threads: %zu bytes each. Take fewer threads "
+        "(n-threads).",
         pool->n, made.n_floats * sizeof (float));
   }
   imk_lapsharpen_scratch_clear (pool);
