@@ -2,14 +2,12 @@
 /* Rows of float32 frames, compiled once for each instruction set. The loops
  * over a chunk take the steps of lapsharpen-float.h one by one, so that
  * compilers vectorise them; each sample sees the same operations. */
-#include "lapsharpen/cpu/float.h"
 #include "lapsharpen/cpu/smooth.h"
 
 /* --- the border ----------------------------------------------------------- */
 
 static void
-pad_pixels (
-    const FloatWork *w, const ImkLapsharpenPlane *p, int y, int x0, int x1)
+pad_pixels (const Work *w, const ImkLapsharpenPlane *p, int y, int x0, int x1)
 {
   float *to = imk_lapsharpen_pixel (p, x0, y);
 
@@ -20,7 +18,7 @@ pad_pixels (
 }
 
 static void
-pad (const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+pad (const Work *w, const ImkLapsharpenPlane *p, int first, int end)
 {
   const int width = (int) w->rule->width, height = (int) w->rule->height;
 
@@ -91,23 +89,21 @@ sum_row (const float *v, ptrdiff_t c, ptrdiff_t s, int n, uint32_t channels,
   return m;
 }
 
+/* Of rows that have rows on either side. */
 static void
-measure_noise (
-    const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+measure_noise_of_rows (
+    const Work *w, const ImkLapsharpenPlane *p, int first, int end)
 {
   const int c = p->channels, n = ((int) w->rule->width - 2) * c;
 
   for (int y = first; y < end; y++)
-    w->moments[y] =
-        y > 0 && y + 1 < (int) w->rule->height
-            ? sum_row (imk_lapsharpen_pixel (p, 1, y), c,
-                  imk_lapsharpen_row_floats (p), n, w->rule->noisy, true, false)
-            : (ImkLapsharpenMoments){0};
+    w->moments[y] = sum_row (imk_lapsharpen_pixel (p, 1, y), c,
+        imk_lapsharpen_row_floats (p), n, w->rule->noisy, true, false);
 }
 
 static void
-measure_focus (
-    const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+measure_focus_of_rows (
+    const Work *w, const ImkLapsharpenPlane *p, int first, int end)
 {
   const int c = p->channels, n = (int) w->rule->width * c;
 
@@ -278,7 +274,7 @@ sharpen_plain (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
 
 /* Gives back what of a row of @out is not to change. */
 static void
-restore (const FloatWork *w, const float *v, int y, float *out)
+restore (const Work *w, const float *v, int y, float *out)
 {
   const ImkLapsharpenRule *rule = w->rule;
   const uint32_t c = rule->channels;
@@ -324,7 +320,7 @@ sharpen_row (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
  * same row smoothed, for rules that smooth */
 static void
 make_row (
-    const FloatWork *w, const float *v, ptrdiff_t s, const float *smooth, int y)
+    const Work *w, const float *v, ptrdiff_t s, const float *smooth, int y)
 {
   const ImkLapsharpenRule *rule = w->rule;
   const ptrdiff_t c = rule->channels;
@@ -338,7 +334,7 @@ make_row (
 }
 
 static void
-sharpen (const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+sharpen_strip (const Work *w, const ImkLapsharpenPlane *p, int first, int end)
 {
   for (int y = first; y < end; y++) {
     const float *v = imk_lapsharpen_pixel (p, 0, y);
@@ -362,20 +358,20 @@ add_grown (const Smoother *s, const Grown *g)
   return sum;
 }
 
-/* Smooths and sharpens. Only limits need the neighbours of a sample. */
+/* Smooths and sharpens. Only limits need the neighbours of a sample. @memory:
+ * room for 3 padded rows and for smooth_sizes () */
 static void
-smooth (const FloatWork *w, float *memory, int first, int end)
+smooth_rows (const Work *w, float *memory, int first, int end)
 {
-  const Work work = {.rule = w->rule, .in = w->in};
-  ImkLapsharpenPlane window = imk_lapsharpen_strip (w->rule);
+  ImkLapsharpenPlane window = strip_of (w->rule);
   const ptrdiff_t s = imk_lapsharpen_row_floats (&window);
   Smoother smoother;
   Grown grown;
 
   window.values = memory;
-  start_smoother (&smoother, &work, (uint32_t) first, memory + 3 * s);
+  start_smoother (&smoother, w, (uint32_t) first, memory + 3 * s);
   for (int y = first; y < end; y++) {
-    const float *v = get_row (&work, y);
+    const float *v = get_row (w, y);
 
     if (w->rule->local) {
       window.y0 = y - 1;
@@ -388,10 +384,58 @@ smooth (const FloatWork *w, float *memory, int first, int end)
   }
 }
 
-const ImkLapsharpenFloatLoops IMK_ISA_TABLE = {
-    .pad = pad,
-    .sharpen = sharpen,
+/* --- bands ---------------------------------------------------------------- */
+
+/* Does the rows @first to @end. @padded: has them and their neighbours */
+typedef void (*StripFunc) (
+    const Work *work, const ImkLapsharpenPlane *padded, int first, int end);
+
+static void
+for_strips (const Work *work, float *memory, int y, int last, StripFunc func)
+{
+  ImkLapsharpenPlane strip = strip_of (work->rule);
+  const int reach = (int) work->rule->reach, n = strip_rows (work->rule);
+
+  strip.values = memory;
+  for (; y < last; y += n) {
+    const int below = LEAST (y + n, last);
+
+    strip.y0 = y - reach;
+    strip.y1 = below + reach;
+    pad (work, &strip, strip.y0, strip.y1);
+    func (work, &strip, y, below);
+  }
+}
+
+static void
+measure_noise (void *data, uint32_t first, uint32_t end)
+{
+  const Work *work = data;
+  Scratch *scratch = imk_lapsharpen_take_scratch (work->scratch);
+
+  for_strips (work, scratch->memory, (int) first + 1, (int) end + 1,
+      measure_noise_of_rows);
+  imk_lapsharpen_give_back_scratch (scratch);
+}
+
+static void
+sharpen_rows (void *data, uint32_t first, uint32_t end)
+{
+  const Work *work = data;
+  Scratch *scratch = imk_lapsharpen_take_scratch (work->scratch);
+  float *memory = scratch->memory;
+  const int y = (int) first, last = (int) end;
+
+  if (work->rule->measured)
+    for_strips (work, memory, y, last, measure_focus_of_rows);
+  if (work->rule->smooth.step)
+    smooth_rows (work, memory, y, last);
+  else
+    for_strips (work, memory, y, last, sharpen_strip);
+  imk_lapsharpen_give_back_scratch (scratch);
+}
+
+const ImkLapsharpenLoops IMK_ISA_TABLE = {
+    .sharpen_rows = sharpen_rows,
     .measure_noise = measure_noise,
-    .measure_focus = measure_focus,
-    .smooth = smooth,
 };
