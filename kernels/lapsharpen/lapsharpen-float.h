@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Frames of float32. Both backends copy a frame to a plane that has its border
- * filled in, and compile the functions here, so that they agree bit for bit. */
+ * filled in, and compile the functions here, so that they agree bit for bit.
+ * The CPU smooths row by row instead (cpu/smooth.h), in the order of
+ * imk_lapsharpen_passed (). */
 #pragma once
 
 #include "lapsharpen/lapsharpen-sample.h"
@@ -114,63 +116,51 @@ imk_lapsharpen_plan_blur (ImkLapsharpenPlan *plan, const ImkLapsharpenSmooth *s,
       plan, blurred, smooth, true, 1, s->blur, reach, true);
 }
 
-/* For the rows @first to @end of a frame.
- * @arena: (nullable): of n_floats of an earlier plan of as many rows */
+/* @arena: (nullable): of n_floats of an earlier plan */
 static inline ImkLapsharpenPlan
-imk_lapsharpen_plan_rows (
-    const ImkLapsharpenRule *rule, float *arena, int first, int end)
+imk_lapsharpen_plan (const ImkLapsharpenRule *rule, float *arena)
 {
   const ImkLapsharpenSmooth *s = &rule->smooth;
   const int c = (int) rule->channels, d = s->step, j = s->shrink_reach;
-  const int w = (int) rule->width, halo = s->halo;
+  const int w = (int) rule->width, h = (int) rule->height, halo = s->halo;
   const int r = d ? halo + s->blur_reach : (int) rule->reach;
+  /* low samples that the frame is between */
   const int columns = d ? (w - 1 + d / 2) / d + 1 : w;
-  /* the low rows that these are between */
-  const int above = d ? (first + d / 2) / d : first;
-  const int below = d ? (end - 1 + d / 2) / d + 1 : end;
-  const int left = d ? r * d + j : r;
+  const int rows = d ? (h - 1 + d / 2) / d + 1 : h;
+  const int left = d ? r * d + j : r; /* and above */
   const int right = d ? (columns + r - 1) * d + j + 1 : w + r;
-  const int top = d ? (above - r) * d - j : first - r;
-  const int bottom = d ? (below + r - 1) * d + j + 1 : end + r;
+  const int bottom = d ? (rows + r - 1) * d + j + 1 : h + r;
   ImkLapsharpenPlan plan = {};
   ImkLapsharpenPlane low, shrunk, blurred, smooth, wide;
 
   plan.frame =
-      imk_lapsharpen_take_plane (&plan, arena, c, -left, top, right, bottom);
+      imk_lapsharpen_take_plane (&plan, arena, c, -left, -left, right, bottom);
   if (!d)
     return plan;
   low = plan.frame;
   if (d > 1) {
-    shrunk = imk_lapsharpen_take_plane (
-        &plan, arena, c, -left, above - r, right, below + r);
+    shrunk =
+        imk_lapsharpen_take_plane (&plan, arena, c, -left, -r, right, rows + r);
     low = imk_lapsharpen_take_plane (
-        &plan, arena, c, -r, above - r, columns + r, below + r);
+        &plan, arena, c, -r, -r, columns + r, rows + r);
     imk_lapsharpen_add_pass (
         &plan, &plan.frame, &shrunk, false, d, s->shrink, j, false);
     imk_lapsharpen_add_pass (
         &plan, &shrunk, &low, true, d, s->shrink, j, false);
   }
   blurred = imk_lapsharpen_take_plane (
-      &plan, arena, c, -r, above - halo, columns + r, below + halo);
+      &plan, arena, c, -r, -halo, columns + r, rows + halo);
   smooth = imk_lapsharpen_take_plane (
-      &plan, arena, c, -halo, above - halo, columns + halo, below + halo);
+      &plan, arena, c, -halo, -halo, columns + halo, rows + halo);
   imk_lapsharpen_plan_blur (&plan, s, &low, &blurred, &smooth);
   plan.smooth = smooth;
   if (d == 1)
     return plan;
-  wide = imk_lapsharpen_take_plane (
-      &plan, arena, c, 0, above - halo, w, below + halo);
-  plan.smooth = imk_lapsharpen_take_plane (&plan, arena, c, 0, first, w, end);
+  wide = imk_lapsharpen_take_plane (&plan, arena, c, 0, -halo, w, rows + halo);
+  plan.smooth = imk_lapsharpen_take_plane (&plan, arena, c, 0, 0, w, h);
   imk_lapsharpen_add_grow (&plan, &smooth, &wide, true, s);
   imk_lapsharpen_add_grow (&plan, &wide, &plan.smooth, false, s);
   return plan;
-}
-
-/* The same for a whole frame. */
-static inline ImkLapsharpenPlan
-imk_lapsharpen_plan (const ImkLapsharpenRule *rule, float *arena)
-{
-  return imk_lapsharpen_plan_rows (rule, arena, 0, (int) rule->height);
 }
 
 /* --- one sample ----------------------------------------------------------- */

@@ -236,9 +236,8 @@ imk_lapsharpen_measure_tiles (const ImkImage *in, ImkLapsharpenStorage storage,
         in->width, in->height, columns, rows, IMK_LAPSHARPEN_MAX_TILES);
   w.lines = malloc (3 * rows * line_size (&w) * sizeof (*w.lines));
   if (!w.lines)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the lines of a frame of %u columns.",
-        in->width);
+    return IMK_NO_MEMORY (
+        error, "for the lines of a frame of %u columns.", in->width);
   imk_parallel_for (n_threads, rows, 1, measure_rows, &w);
   free (w.lines);
   return IMK_OK;

@@ -37,15 +37,6 @@ imk_lapsharpen_config_init_sized (ImkLapsharpenConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* Returns: as imk_config_read () */
-static const ImkLapsharpenConfig *
-read_config (const ImkLapsharpenConfig *config, ImkLapsharpenConfig *own,
-    ImkError *error)
-{
-  imk_lapsharpen_config_init (own);
-  return imk_config_read (config, own, "imk_lapsharpen_config_init", error);
-}
-
 static ImkStatus
 check_choice (const char *property, int value, int last, ImkError *error)
 {
@@ -168,7 +159,6 @@ static ImkStatus
 check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
 {
   uint32_t maximum = imk_lapsharpen_maximum (c);
-  ImkStatus status;
 
   if (!(c->amount >= 0 && c->amount <= 10)) /* NaN must fail too */
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -181,30 +171,22 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
         "neighbours is %u; a pixel has 4 (beside and above) or 8 (also "
         "diagonal).",
         c->neighbours);
-  status = check_choice (
-      "border", (int) c->border, IMK_LAPSHARPEN_BORDER_REFLECT, error);
-  if (status == IMK_OK)
-    status = check_choice (
-        "alpha", (int) c->alpha, IMK_LAPSHARPEN_ALPHA_WEIGHTED, error);
-  if (status == IMK_OK)
-    status = check_choice (
-        "clamp", (int) c->clamp, IMK_LAPSHARPEN_CLAMP_LOCAL, error);
-  if (status == IMK_OK)
-    status = check_choice (
-        "output", (int) c->output, IMK_LAPSHARPEN_OUTPUT_EDGES, error);
-  if (status == IMK_OK)
-    status = check_choice (
-        "method", (int) c->method, IMK_LAPSHARPEN_METHOD_LOG, error);
-  if (status == IMK_OK)
-    status = check_choice ("threshold-unit", (int) c->threshold_unit,
-        IMK_LAPSHARPEN_UNIT_SIGMA, error);
-  if (status == IMK_OK)
-    status = check_choice (
-        "coring", (int) c->coring, IMK_LAPSHARPEN_CORING_SOFT, error);
-  if (status == IMK_OK && c->method == IMK_LAPSHARPEN_METHOD_KERNEL)
-    status = check_kernel (c, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_choice (
+      "border", (int) c->border, IMK_LAPSHARPEN_BORDER_REFLECT, error));
+  IMK_TRY (check_choice (
+      "alpha", (int) c->alpha, IMK_LAPSHARPEN_ALPHA_WEIGHTED, error));
+  IMK_TRY (check_choice (
+      "clamp", (int) c->clamp, IMK_LAPSHARPEN_CLAMP_LOCAL, error));
+  IMK_TRY (check_choice (
+      "output", (int) c->output, IMK_LAPSHARPEN_OUTPUT_EDGES, error));
+  IMK_TRY (check_choice (
+      "method", (int) c->method, IMK_LAPSHARPEN_METHOD_LOG, error));
+  IMK_TRY (check_choice ("threshold-unit", (int) c->threshold_unit,
+      IMK_LAPSHARPEN_UNIT_SIGMA, error));
+  IMK_TRY (check_choice (
+      "coring", (int) c->coring, IMK_LAPSHARPEN_CORING_SOFT, error));
+  if (c->method == IMK_LAPSHARPEN_METHOD_KERNEL)
+    IMK_TRY (check_kernel (c, error));
   if (c->method == IMK_LAPSHARPEN_METHOD_CAS && c->type == IMK_TYPE_F32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "method=cas needs to know black and white, which float32 samples do "
@@ -243,11 +225,9 @@ check_limits (const ImkLapsharpenConfig *c, ImkError *error)
 static ImkStatus
 check_config (const ImkLapsharpenConfig *config, ImkError *error)
 {
-  ImkStatus status = check_format (config, error);
-
-  if (status == IMK_OK)
-    status = check_parameters (config, error);
-  return status == IMK_OK ? check_limits (config, error) : status;
+  IMK_TRY (check_format (config, error));
+  IMK_TRY (check_parameters (config, error));
+  return check_limits (config, error);
 }
 
 static ImkStatus
@@ -302,22 +282,21 @@ imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *given,
     ImkLapsharpen **self, ImkError *error)
 {
   ImkLapsharpenConfig own;
-  const ImkLapsharpenConfig *config = read_config (given, &own, error);
+  const ImkLapsharpenConfig *config =
+      IMK_CONFIG_READ (lapsharpen, given, &own, error);
   const void *table = NULL;
   ImkLapsharpen *made;
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = check_tables (config, error);
-  if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_lapsharpen_cpu, "lapsharpen", &table, error);
-  if (status != IMK_OK)
-    return status;
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  IMK_TRY (check_config (config, error));
+  IMK_TRY (check_tables (config, error));
+  IMK_TRY (imk_backend_table (
+      backend, &imk_lapsharpen_cpu, "lapsharpen", &table, error));
   made = calloc (1, sizeof (*made));
   if (!made)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for a sharpener.");
+    return IMK_NO_MEMORY (error, "for a sharpener.");
   made->backend = table;
   made->config = *config;
   made->config.decode = made->config.encode = NULL; /* readable until now */
@@ -337,16 +316,16 @@ imk_lapsharpen_update (
     ImkLapsharpen *self, const ImkLapsharpenConfig *given, ImkError *error)
 {
   ImkLapsharpenConfig own;
-  const ImkLapsharpenConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  const ImkLapsharpenConfig *config =
+      IMK_CONFIG_READ (lapsharpen, given, &own, error);
 
-  if (status == IMK_OK)
-    status = check_same_format (&self->config, config, error);
-  if (status == IMK_OK)
-    status = self->backend->update (self->state, config, error);
-  if (status == IMK_OK)
-    self->config = *config;
-  return status;
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  IMK_TRY (check_config (config, error));
+  IMK_TRY (check_same_format (&self->config, config, error));
+  IMK_TRY (self->backend->update (self->state, config, error));
+  self->config = *config;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -373,16 +352,13 @@ imk_lapsharpen_process (ImkLapsharpen *self, const ImkImage *in, ImkImage *out,
   const ImkLapsharpenConfig *c = &self->config;
   const uint32_t channels =
       c->storage == IMK_LAPSHARPEN_STORAGE_PACKED_10 ? 2 : c->channels;
-  ImkStatus status = imk_image_check (in, "input", c->type, channels, c->width,
-      c->height, self->on_device, error);
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = imk_image_check (out, "output", c->type, channels, c->width,
-        c->height, self->on_device, error);
-  if (status == IMK_OK)
-    status = check_apart (in, out, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (in, "input", c->type, channels, c->width, c->height,
+      self->on_device, error));
+  IMK_TRY (imk_image_check (out, "output", c->type, channels, c->width,
+      c->height, self->on_device, error));
+  IMK_TRY (check_apart (in, out, error));
   status = self->backend->process (self->state, in, out, stream, error);
   self->measured = status == IMK_OK && c->measure_focus;
   return status;
@@ -418,15 +394,12 @@ imk_lapsharpen_get_focus (
   uint64_t n = (uint64_t) c->width * c->height *
                (uint64_t) __builtin_popcount (c->channel_mask);
   ImkLapsharpenSums sums;
-  ImkStatus status;
 
   if (!self->measured)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "No frame was measured. Switch measure-focus on and process a frame "
         "before asking for the focus.");
-  status = self->backend->get_result (self->state, &sums, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (self->backend->get_result (self->state, &sums, error));
   if (c->type == IMK_TYPE_F32) {
     *focus = float_focus (&sums.moments);
     return IMK_OK;

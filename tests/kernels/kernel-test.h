@@ -174,6 +174,17 @@ const char *test_fill_name (Fill fill);
 /* A reproducible stream of random numbers (splitmix64). */
 uint64_t test_random (uint64_t *seed);
 
+/* Sets @variable to one of the values that follow, at every fourth draw. */
+#define TEST_DRAW(seed, variable, ...) \
+  do { \
+    static const __typeof__ (variable) test_values[] = {__VA_ARGS__}; \
+\
+    if (test_random (seed) % 4 == 0) \
+      (variable) = \
+          test_values[test_random (seed) % \
+                      (sizeof (test_values) / sizeof (*test_values))]; \
+  } while (0)
+
 /* An image in host memory with canary bytes before, after and between its
  * rows. @padding: bytes a row beyond its pixels, rounded up to the sample. */
 typedef struct TestImage {

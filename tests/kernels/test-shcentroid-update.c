@@ -65,43 +65,33 @@ draw_params (ImkShcentroidConfig *c, uint64_t *seed)
       IMK_SHCENTROID_ESTIMATOR_COG, IMK_SHCENTROID_ESTIMATOR_COG,
       IMK_SHCENTROID_ESTIMATOR_QUAD, IMK_SHCENTROID_ESTIMATOR_CORRELATION};
 
-#define DRAW(member, type, ...) \
-  do { \
-    static const type values[] = {__VA_ARGS__}; \
-\
-    if (test_random (seed) % 4 == 0) \
-      c->member = \
-          values[test_random (seed) % (sizeof (values) / sizeof (*values))]; \
-  } while (0)
-  DRAW (threshold_mode, ImkShcentroidThreshold, 0, 0,
-      IMK_SHCENTROID_THRESHOLD_ABSOLUTE, IMK_SHCENTROID_THRESHOLD_RELATIVE,
-      IMK_SHCENTROID_THRESHOLD_RANGE, IMK_SHCENTROID_THRESHOLD_NOISE);
-  DRAW (threshold, double, 0.3, 0.6, 40);
-  DRAW (threshold_action, ImkShcentroidAction, 0, 1);
-  DRAW (threshold_least, double, 0, 30);
-  DRAW (brightest, uint32_t, 0, 0, 0, 5, 20);
-  DRAW (weighting, ImkShcentroidWeighting, 0, 0,
-      IMK_SHCENTROID_WEIGHTING_GAUSSIAN, IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
-      IMK_SHCENTROID_WEIGHTING_TRACKING);
-  DRAW (sigma, double, 2, 3.5);
-  DRAW (iterations, uint32_t, 1, 1, 3);
-  DRAW (power, double, 1, 1, 1.5, 1.7, 2, 2.5);
-  DRAW (quad_gain, double, 1, 1.7);
-  DRAW (correlation, ImkShcentroidCorrelation, 0, 1);
-  DRAW (peak_fit, ImkShcentroidPeakFit, 0, 1);
-  DRAW (search_range, uint32_t, 1, 2, 4);
-  DRAW (min_correlation, double, 0, 0.2);
-  DRAW (window, ImkShcentroidWindowMode, 0, 0, 1);
-  DRAW (tracking_gain, double, 1, 0.4);
-  DRAW (remove_tilt, bool, false, true);
-  DRAW (min_flux, double, 0, 5000);
-  DRAW (saturation, double, 0, 250);
-  DRAW (gain, double, 1, 2.5);
-  DRAW (read_noise, double, 0, 1.5);
-  DRAW (invalid_policy, ImkShcentroidInvalid, 0, 1, 2, 3);
-  DRAW (slope_scale, double, 1, 0.5);
-  DRAW (min_illumination, double, 0, 0.9);
-#undef DRAW
+  TEST_DRAW (seed, c->threshold_mode, 0, 0, IMK_SHCENTROID_THRESHOLD_ABSOLUTE,
+      IMK_SHCENTROID_THRESHOLD_RELATIVE, IMK_SHCENTROID_THRESHOLD_RANGE,
+      IMK_SHCENTROID_THRESHOLD_NOISE);
+  TEST_DRAW (seed, c->threshold, 0.3, 0.6, 40);
+  TEST_DRAW (seed, c->threshold_action, 0, 1);
+  TEST_DRAW (seed, c->threshold_least, 0, 30);
+  TEST_DRAW (seed, c->brightest, 0, 0, 0, 5, 20);
+  TEST_DRAW (seed, c->weighting, 0, 0, IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
+      IMK_SHCENTROID_WEIGHTING_GAUSSIAN, IMK_SHCENTROID_WEIGHTING_TRACKING);
+  TEST_DRAW (seed, c->sigma, 2, 3.5);
+  TEST_DRAW (seed, c->iterations, 1, 1, 3);
+  TEST_DRAW (seed, c->power, 1, 1, 1.5, 1.7, 2, 2.5);
+  TEST_DRAW (seed, c->quad_gain, 1, 1.7);
+  TEST_DRAW (seed, c->correlation, 0, 1);
+  TEST_DRAW (seed, c->peak_fit, 0, 1);
+  TEST_DRAW (seed, c->search_range, 1, 2, 4);
+  TEST_DRAW (seed, c->min_correlation, 0, 0.2);
+  TEST_DRAW (seed, c->window, 0, 0, 1);
+  TEST_DRAW (seed, c->tracking_gain, 1, 0.4);
+  TEST_DRAW (seed, c->remove_tilt, false, true);
+  TEST_DRAW (seed, c->min_flux, 0, 5000);
+  TEST_DRAW (seed, c->saturation, 0, 250);
+  TEST_DRAW (seed, c->gain, 1, 2.5);
+  TEST_DRAW (seed, c->read_noise, 0, 1.5);
+  TEST_DRAW (seed, c->invalid_policy, 0, 1, 2, 3);
+  TEST_DRAW (seed, c->slope_scale, 1, 0.5);
+  TEST_DRAW (seed, c->min_illumination, 0, 0.9);
   if (test_random (seed) % 4 == 0)
     c->estimator = estimators[test_random (seed) % 4];
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/cpu.h"
-#include "lapsharpen/cpu/float.h"
 #include "lapsharpen/cpu/scratch.h"
 #include "lapsharpen/lapsharpen-stage.h"
 
@@ -22,13 +21,13 @@ typedef struct State {
   ScratchPool scratch;
   const ImkLapsharpenLoops *loops;
   ImkLapsharpenSums sums;
+  ImkLapsharpenMoments *moments; /* of each row, for float32 */
 
   uint8_t *mask;
   uint16_t *decode, *encode;
   bool staged;
   ImkLapsharpenStage stage;
   ImkImage unpacked, sharpened; /* for staged */
-  FloatFrames *floats;          /* for float32, instead of loops */
 } State;
 
 static ImkStatus
@@ -41,13 +40,9 @@ cpu_update (void *state, const void *params, ImkError *error)
       self->staged ? imk_lapsharpen_inner (params, &stage, self->decode)
                    : *(const ImkLapsharpenConfig *) params;
   const ImkLapsharpenRule rule = imk_lapsharpen_rule (&config);
-  ImkStatus status;
 
-  if (self->floats)
-    return imk_lapsharpen_float_frames_update (self->floats, &rule, error);
-  status = imk_lapsharpen_scratch_resize (&self->scratch, &rule, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_lapsharpen_scratch_resize (
+      &self->scratch, &rule, config.type, error));
   if (config.type == IMK_TYPE_U8 &&
       (rule.amount != self->products.amount ||
           rule.neighbours != self->products.neighbours))
@@ -65,7 +60,7 @@ cpu_destroy (void *state)
   State *self = state;
 
   imk_lapsharpen_scratch_clear (&self->scratch);
-  imk_lapsharpen_float_frames_free (self->floats);
+  free (self->moments);
   free (self->mask);
   free (self->decode);
   free (self->encode);
@@ -117,11 +112,14 @@ allocate (State *self, const ImkLapsharpenConfig *c, ImkError *error)
     self->unpacked = make_image (c, &failed);
     self->sharpened = make_image (c, &failed);
   }
-  return failed ? imk_error_set (error, IMK_ERROR_MEMORY,
-                      "There is no memory for a CPU sharpener of %u x %u "
-                      "pixels.",
-                      c->width, c->height)
-                : IMK_OK;
+  if (c->type == IMK_TYPE_F32) {
+    self->moments = calloc (c->height, sizeof (*self->moments));
+    failed = failed || !self->moments;
+  }
+  return failed
+             ? IMK_NO_MEMORY (error, "for a CPU sharpener of %u x %u pixels.",
+                   c->width, c->height)
+             : IMK_OK;
 }
 
 static ImkStatus
@@ -132,23 +130,24 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
       IMK_CPU_TABLES (imk_lapsharpen_u8);
   static const void *const u16[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_lapsharpen_u16);
+  static const void *const f32[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_lapsharpen_f32);
   const ImkLapsharpenConfig *config = plan;
   State *self = calloc (1, sizeof (*self));
   const void *loops = NULL;
   ImkStatus status;
 
   if (!self)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for a CPU sharpener.");
+    return IMK_NO_MEMORY (error, "for a CPU sharpener.");
   self->n_threads = n_threads;
   self->scratch.n = imk_parallel_threads (n_threads) + 1;
   status = allocate (self, config, error);
-  if (status == IMK_OK && config->type == IMK_TYPE_F32)
-    status = imk_lapsharpen_float_frames_new (
-        config, self->mask, &self->floats, error);
-  else if (status == IMK_OK)
-    status = imk_cpu_choose (
-        config->type == IMK_TYPE_U8 && !self->staged ? u8 : u16, &loops, error);
+  if (status == IMK_OK)
+    status =
+        imk_cpu_choose (config->type == IMK_TYPE_F32                   ? f32
+                        : config->type == IMK_TYPE_U8 && !self->staged ? u8
+                                                                       : u16,
+            &loops, error);
   self->loops = loops;
   if (status == IMK_OK)
     status = cpu_update (self, params, error);
@@ -239,6 +238,21 @@ pack_rows (void *data, uint32_t first, uint32_t end)
   }
 }
 
+static float
+measure_threshold (State *self, Work *work, uint32_t band)
+{
+  const ImkLapsharpenRule *rule = work->rule;
+
+  if (self->moments) /* of rows without neighbours */
+    self->moments[0] = self->moments[rule->height - 1] =
+        (ImkLapsharpenMoments){0};
+  imk_parallel_for (self->n_threads, rule->height - 2, band,
+      self->loops->measure_noise, work);
+  return self->moments ? imk_lapsharpen_float_threshold (rule, self->moments)
+                       : (float) (rule->per_sigma *
+                                  imk_lapsharpen_noise (rule, work->noise));
+}
+
 static void
 sharpen (State *self, const ImkImage *in, ImkImage *out, uint32_t band)
 {
@@ -249,19 +263,19 @@ sharpen (State *self, const ImkImage *in, ImkImage *out, uint32_t band)
       .in = in,
       .out = out,
       .scratch = &self->scratch,
-      .mask = self->mask};
+      .mask = self->mask,
+      .moments = self->moments};
   /* A band makes what its first row needs anew. */
   const uint32_t smooth = SMOOTH_ROWS * (uint32_t) rule.smooth.step;
 
-  if (rule.per_sigma > 0 && rule.noisy) {
-    imk_parallel_for (self->n_threads, rule.height - 2, band,
-        self->loops->measure_noise, &work);
-    rule.threshold =
-        (float) (rule.per_sigma * imk_lapsharpen_noise (&rule, work.noise));
-  }
+  if (rule.per_sigma > 0 && rule.noisy)
+    rule.threshold = measure_threshold (self, &work, band);
   imk_parallel_for (self->n_threads, rule.height, band > smooth ? band : smooth,
       self->loops->sharpen_rows, &work);
   self->sums = work.sums;
+  if (self->moments && rule.measured)
+    self->sums.moments =
+        imk_lapsharpen_add_moments (self->moments, rule.height);
 }
 
 static ImkStatus
@@ -272,10 +286,6 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   const uint32_t band = 1 + (uint32_t) (BAND_SIZE / imk_image_row_size (in));
   Packing packing = {&self->stage, in, &self->unpacked, &self->sharpened, out};
 
-  if (self->floats) {
-    imk_lapsharpen_float_frames_process (self->floats, in, out);
-    return IMK_OK;
-  }
   if (!self->staged) {
     sharpen (self, in, out, band);
     return IMK_OK;
@@ -290,11 +300,8 @@ static ImkStatus
 cpu_get_result (void *state, void *result, ImkError *error)
 {
   State *self = state;
-  ImkLapsharpenSums *sums = result;
 
-  *sums = self->sums;
-  if (self->floats)
-    sums->moments = imk_lapsharpen_float_frames_focus (self->floats);
+  *(ImkLapsharpenSums *) result = self->sums;
   return IMK_OK;
 }
 

@@ -5,11 +5,7 @@
  * readable. */
 #pragma once
 
-#include <string.h>
-
-#include "lapsharpen/cpu/loops.h"
-
-#define INLINE static inline __attribute__ ((always_inline))
+#include "lapsharpen/cpu/samples.h"
 
 /* Without the instruction fmaf () is a function, slower than a division. */
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
@@ -17,9 +13,6 @@
 #else
 #define HAVE_FMA 0
 #endif
-
-#define LEAST(a, b) ((a) < (b) ? (a) : (b))
-#define MOST(a, b) ((a) > (b) ? (a) : (b))
 
 enum {
   REACH = IMK_LAPSHARPEN_MAX_KERNEL / 2,
@@ -32,14 +25,12 @@ enum {
  * of it: a product of bytes fits 16 bits; float64 is exact for products of 16
  * bits, and there are vectors of it, but not of 64-bit products. */
 #if SAMPLE_BITS == 8
-typedef uint8_t Sample;
 typedef int16_t Laplacian;
 typedef int32_t Squares;
 typedef uint16_t Weights, Product;
 typedef uint32_t Products;
 typedef int32_t Numerator;
 #else
-typedef uint16_t Sample;
 typedef int32_t Laplacian;
 typedef int64_t Squares;
 typedef int32_t Weights;
@@ -52,12 +43,6 @@ typedef struct Rows {
   const Sample *row[IMK_LAPSHARPEN_MAX_KERNEL];
   size_t first; /* sample of the frame's row */
 } Rows;
-
-/* What the smoothed row is the weighted sum of. */
-typedef struct Grown {
-  const float *row[3];
-  float weight[3];
-} Grown;
 
 /* Samples of the pixels that a kernel reaches. */
 enum { MARGIN = 4 * REACH };
@@ -110,19 +95,6 @@ rows_at (const ImkLapsharpenRule *rule, const Rows *rows, size_t i)
   for (uint32_t j = HERE - rule->reach; j <= HERE + rule->reach; j++)
     at.row[j] = rows->row[j] + i;
   return at;
-}
-
-/* Returns: row @y, NULL where the border is constant */
-static const Sample *
-get_row (const Work *work, int y)
-{
-  const ImkLapsharpenRule *r = work->rule;
-  int inside = imk_lapsharpen_inside (y, (int) r->height, r);
-
-  if (r->constant && (y < 0 || y >= (int) r->height))
-    return NULL;
-  return (const Sample *) ((const uint8_t *) work->in->data +
-                           (size_t) inside * work->in->stride);
 }
 
 /* --- the Laplacian -------------------------------------------------------- */

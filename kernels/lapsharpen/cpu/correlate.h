@@ -9,9 +9,6 @@
 
 #if IMK_VECTOR_SIZE == 64
 
-/* Vectors whose sums are made together, as one waits for each addition. */
-enum { SUMS = 4 };
-
 /* @size: of the kernel, as a constant. Samples are converted for each weight
  * anew: lines of float32 would be read as soon as they are written, at other
  * offsets, which takes longer. Smaller vectors are not faster so. */

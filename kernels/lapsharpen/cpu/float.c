@@ -2,35 +2,12 @@
 /* Rows of float32 frames, compiled once for each instruction set. The loops
  * over a chunk take the steps of lapsharpen-float.h one by one, so that
  * compilers vectorise them; each sample sees the same operations. */
-#include "lapsharpen/cpu/float.h"
-
-#include <string.h>
-
-#define INLINE static inline __attribute__ ((always_inline))
-
-typedef float Floats __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
-
-enum {
-  CHUNK = 256,
-  LANES = IMK_VECTOR_SIZE / sizeof (float),
-  SUMS = 4, /* vectors whose sums are made together, in registers: each waits
-             * for the addition before */
-};
-
-INLINE Floats
-load (const float *from)
-{
-  Floats v;
-
-  memcpy (&v, from, sizeof (v));
-  return v;
-}
+#include "lapsharpen/cpu/smooth.h"
 
 /* --- the border ----------------------------------------------------------- */
 
 static void
-pad_pixels (
-    const FloatWork *w, const ImkLapsharpenPlane *p, int y, int x0, int x1)
+pad_pixels (const Work *w, const ImkLapsharpenPlane *p, int y, int x0, int x1)
 {
   float *to = imk_lapsharpen_pixel (p, x0, y);
 
@@ -41,7 +18,7 @@ pad_pixels (
 }
 
 static void
-pad (const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+pad (const Work *w, const ImkLapsharpenPlane *p, int first, int end)
 {
   const int width = (int) w->rule->width, height = (int) w->rule->height;
 
@@ -112,23 +89,21 @@ sum_row (const float *v, ptrdiff_t c, ptrdiff_t s, int n, uint32_t channels,
   return m;
 }
 
+/* Of rows that have rows on either side. */
 static void
-measure_noise (
-    const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+measure_noise_of_rows (
+    const Work *w, const ImkLapsharpenPlane *p, int first, int end)
 {
   const int c = p->channels, n = ((int) w->rule->width - 2) * c;
 
   for (int y = first; y < end; y++)
-    w->moments[y] =
-        y > 0 && y + 1 < (int) w->rule->height
-            ? sum_row (imk_lapsharpen_pixel (p, 1, y), c,
-                  imk_lapsharpen_row_floats (p), n, w->rule->noisy, true, false)
-            : (ImkLapsharpenMoments){0};
+    w->moments[y] = sum_row (imk_lapsharpen_pixel (p, 1, y), c,
+        imk_lapsharpen_row_floats (p), n, w->rule->noisy, true, false);
 }
 
 static void
-measure_focus (
-    const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+measure_focus_of_rows (
+    const Work *w, const ImkLapsharpenPlane *p, int first, int end)
 {
   const int c = p->channels, n = (int) w->rule->width * c;
 
@@ -136,178 +111,6 @@ measure_focus (
     w->moments[y] = sum_row (imk_lapsharpen_pixel (p, 0, y), c,
         imk_lapsharpen_row_floats (p), n, w->rule->measured, false,
         w->rule->neighbours == 8);
-}
-
-/* --- smoothing ------------------------------------------------------------ */
-
-/* imk_lapsharpen_fold () of @n vectors, a constant. */
-INLINE void
-fold_vectors (const float *v, ptrdiff_t distance, const ImkLapsharpenPass *p,
-    int n, float *out)
-{
-  Floats sums[SUMS];
-
-  for (int k = 0; k < n; k++)
-    sums[k] = p->w[0] * load (v + k * LANES);
-  for (ptrdiff_t j = 1; j <= p->reach; j++)
-    for (int k = 0; k < n; k++)
-      sums[k] += p->w[j] * (load (v + k * LANES - j * distance) +
-                               load (v + k * LANES + j * distance));
-  for (int k = 0; k < n; k++) {
-    if (p->add)
-      sums[k] = load (out + k * LANES) + sums[k];
-    memcpy (out + k * LANES, &sums[k], sizeof (sums[k]));
-  }
-}
-
-INLINE void
-fold_row (const float *v, ptrdiff_t distance, const ImkLapsharpenPass *p,
-    ptrdiff_t n, float *out)
-{
-  ptrdiff_t i = 0;
-
-  for (; i + SUMS * LANES <= n; i += SUMS * LANES)
-    fold_vectors (v + i, distance, p, SUMS, out + i);
-  for (; i + LANES <= n; i += LANES)
-    fold_vectors (v + i, distance, p, 1, out + i);
-  for (; i < n; i++) {
-    const float sum = imk_lapsharpen_fold (v + i, distance, p->w, p->reach);
-
-    out[i] = p->add ? out[i] + sum : sum;
-  }
-}
-
-INLINE void
-grow_row (const float *v, ptrdiff_t distance, const float *w, ptrdiff_t n,
-    float *restrict out)
-{
-  for (ptrdiff_t i = 0; i < n; i++)
-    out[i] = (w[0] * v[i - distance] + w[1] * v[i]) + w[2] * v[i + distance];
-}
-
-/* One row whose samples are made of samples that lie as they do. */
-static void
-pass_row (const ImkLapsharpenPass *p, int y)
-{
-  const int d = p->step, k = p->grow ? (y + d / 2) / d : y * d;
-  const float *v =
-      imk_lapsharpen_pixel (&p->in, p->out.x0, p->along_row ? y : k);
-  const ptrdiff_t n = imk_lapsharpen_row_floats (&p->out);
-  const ptrdiff_t distance =
-      p->along_row ? p->in.channels : imk_lapsharpen_row_floats (&p->in);
-  float *out = imk_lapsharpen_pixel (&p->out, p->out.x0, y);
-
-  if (p->grow)
-    grow_row (v, distance, p->grown[(y + d / 2) % d], n, out);
-  else
-    fold_row (v, distance, p, n, out);
-}
-
-/* Copies every @d-th pixel. */
-INLINE void
-gather (const float *from, int d, int c, int n, float *restrict to)
-{
-  for (int x = 0; x < n; x++)
-    for (int i = 0; i < c; i++)
-      to[x * c + i] = from[x * d * c + i];
-}
-
-/* Low pixels @x to @end of a row, a chunk. Pixels whose numbers have the same
- * rest by the step lie side by side in a line, so that vectors can be used. */
-INLINE void
-shrink_chunk (
-    const ImkLapsharpenPass *p, const int c, int y, int x, int end, float *out)
-{
-  enum { BESIDE = 2 }; /* low pixels that the furthest one is away */
-  const int d = p->step, n = (end - x) * c;
-  float lines[IMK_LAPSHARPEN_MAX_STEP][CHUNK + 2 * 4 * BESIDE];
-
-  for (int j = -p->reach; j < d - p->reach; j++) {
-    const float *from = imk_lapsharpen_pixel (&p->in, x * d + j, y);
-    const int at = j + BESIDE * d, more = (p->reach - j) / d;
-
-    gather (from, d, c, end - x + more, lines[at % d] + at / d * c);
-  }
-  for (int i = 0; i < n; i++)
-    out[i] = p->w[0] * lines[0][BESIDE * c + i];
-  for (int j = 1; j <= p->reach; j++) {
-    const int before = BESIDE * d - j, after = BESIDE * d + j;
-    const float *v = lines[before % d] + before / d * c;
-    const float *w = lines[after % d] + after / d * c;
-
-    for (int i = 0; i < n; i++)
-      out[i] += p->w[j] * (v[i] + w[i]);
-  }
-}
-
-INLINE void
-shrink_row (const ImkLapsharpenPass *p, const int c, int y)
-{
-  const int chunk = CHUNK / c;
-
-  for (int x = p->out.x0; x < p->out.x1; x += chunk) {
-    const int end = x + chunk < p->out.x1 ? x + chunk : p->out.x1;
-    float made[CHUNK];
-
-    shrink_chunk (p, c, y, x, end, made);
-    memcpy (imk_lapsharpen_pixel (&p->out, x, y), made,
-        sizeof (*made) * (size_t) ((end - x) * c));
-  }
-}
-
-/* What the low pixels @k to @end, a chunk, are the nearest ones of. */
-INLINE void
-grow_chunk (const ImkLapsharpenPass *p, const int c, int y, int k, int end)
-{
-  const int d = p->step, n = (end - k) * c;
-  const float *v = imk_lapsharpen_pixel (&p->in, k, y);
-  float *out = imk_lapsharpen_pixel (&p->out, 0, y);
-
-  for (int rest = 0; rest < d; rest++) {
-    int x = k * d - d / 2 + rest, i = 0;
-    float made[CHUNK];
-
-    grow_row (v, c, p->grown[rest], n, made);
-    if (x < 0) {
-      x += d;
-      i += c;
-    }
-    for (; i < n && x < p->out.x1; i += c, x += d)
-      for (int j = 0; j < c; j++)
-        out[x * c + j] = made[i + j];
-  }
-}
-
-INLINE void
-grow_along_row (const ImkLapsharpenPass *p, const int c, int y)
-{
-  const int last = (p->out.x1 - 1 + p->step / 2) / p->step + 1;
-  const int chunk = CHUNK / c;
-
-  for (int k = 0; k < last; k += chunk)
-    grow_chunk (p, c, y, k, k + chunk < last ? k + chunk : last);
-}
-
-/* @c: the channels, a constant */
-INLINE void
-pass_by (const ImkLapsharpenPass *p, const int c, int y)
-{
-  if (!p->along_row || p->step == 1)
-    pass_row (p, y);
-  else if (p->grow)
-    grow_along_row (p, c, y);
-  else
-    shrink_row (p, c, y);
-}
-
-static void
-pass (const ImkLapsharpenPass *p, int first, int end)
-{
-  for (int y = first; y < end; y++)
-    if (p->in.channels == 1)
-      pass_by (p, 1, y);
-    else
-      pass_by (p, p->in.channels, y);
 }
 
 /* --- sharpening ----------------------------------------------------------- */
@@ -345,7 +148,7 @@ correlate_vectors (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
   for (int dy = -reach; dy <= reach; dy++)
     for (int dx = -reach; dx <= reach; dx++, weight++)
       for (int k = 0; k < n; k++)
-        sums[k] += *weight * load (v + k * LANES + dy * s + dx * c);
+        sums[k] += *weight * load_floats (v + k * LANES + dy * s + dx * c);
   memcpy (made, sums, sizeof (*sums) * (size_t) n);
 }
 
@@ -471,7 +274,7 @@ sharpen_plain (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
 
 /* Gives back what of a row of @out is not to change. */
 static void
-restore (const FloatWork *w, const float *v, int y, float *out)
+restore (const Work *w, const float *v, int y, float *out)
 {
   const ImkLapsharpenRule *rule = w->rule;
   const uint32_t c = rule->channels;
@@ -513,32 +316,126 @@ sharpen_row (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
     sharpen_plain (rule, v, c, s, smooth, CROSS, n, out);
 }
 
+/* Sharpens row @y, whose samples and their neighbours are at @v. @smooth: the
+ * same row smoothed, for rules that smooth */
 static void
-sharpen (const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
+make_row (
+    const Work *w, const float *v, ptrdiff_t s, const float *smooth, int y)
 {
   const ImkLapsharpenRule *rule = w->rule;
-  const ptrdiff_t c = p->channels, s = imk_lapsharpen_row_floats (p);
-  const ptrdiff_t n = (ptrdiff_t) rule->width * c;
-  const bool whole = !w->mask && rule->n_areas == 0 &&
-                     rule->filtered == (1u << rule->channels) - 1;
+  const ptrdiff_t c = rule->channels;
+  float *out = (float *) (void *) ((uint8_t *) w->out->data +
+                                   (size_t) y * w->out->stride);
 
+  sharpen_row (rule, v, c, s, smooth, (ptrdiff_t) rule->width * c, out);
+  if (w->mask || rule->n_areas > 0 ||
+      rule->filtered != (1u << rule->channels) - 1)
+    restore (w, v, y, out);
+}
+
+static void
+sharpen_strip (const Work *w, const ImkLapsharpenPlane *p, int first, int end)
+{
   for (int y = first; y < end; y++) {
     const float *v = imk_lapsharpen_pixel (p, 0, y);
-    const float *smooth =
-        rule->smooth.step ? imk_lapsharpen_pixel (&w->plan->smooth, 0, y) : v;
-    float *out = (float *) (void *) ((uint8_t *) w->out->data +
-                                     (size_t) y * w->out->stride);
 
-    sharpen_row (rule, v, c, s, smooth, n, out);
-    if (!whole)
-      restore (w, v, y, out);
+    make_row (w, v, imk_lapsharpen_row_floats (p), v, y);
   }
 }
 
-const ImkLapsharpenFloatLoops IMK_ISA_TABLE = {
-    .pad = pad,
-    .sharpen = sharpen,
+/* Returns: the smoothed row, for now in memory that is used for each row */
+static const float *
+add_grown (const Smoother *s, const Grown *g)
+{
+  const size_t n = (size_t) s->rule->channels * s->rule->width;
+  float *restrict sum = s->wide;
+
+  if (s->smooth->step == 1)
+    return g->row[1];
+  for (size_t i = 0; i < n; i++)
+    sum[i] = (g->weight[0] * g->row[0][i] + g->weight[1] * g->row[1][i]) +
+             g->weight[2] * g->row[2][i];
+  return sum;
+}
+
+/* Smooths and sharpens. Only limits need the neighbours of a sample. @memory:
+ * room for 3 padded rows and for smooth_sizes () */
+static void
+smooth_rows (const Work *w, float *memory, int first, int end)
+{
+  ImkLapsharpenPlane window = strip_of (w->rule);
+  const ptrdiff_t s = imk_lapsharpen_row_floats (&window);
+  Smoother smoother;
+  Grown grown;
+
+  window.values = memory;
+  start_smoother (&smoother, w, (uint32_t) first, memory + 3 * s);
+  for (int y = first; y < end; y++) {
+    const float *v = get_row (w, y);
+
+    if (w->rule->local) {
+      window.y0 = y - 1;
+      window.y1 = y + 2;
+      pad (w, &window, window.y0, window.y1);
+      v = imk_lapsharpen_pixel (&window, 0, y);
+    }
+    smooth_row (&smoother, (uint32_t) y, &grown);
+    make_row (w, v, s, add_grown (&smoother, &grown), y);
+  }
+}
+
+/* --- bands ---------------------------------------------------------------- */
+
+/* Does the rows @first to @end. @padded: has them and their neighbours */
+typedef void (*StripFunc) (
+    const Work *work, const ImkLapsharpenPlane *padded, int first, int end);
+
+static void
+for_strips (const Work *work, float *memory, int y, int last, StripFunc func)
+{
+  ImkLapsharpenPlane strip = strip_of (work->rule);
+  const int reach = (int) work->rule->reach, n = strip_rows (work->rule);
+
+  strip.values = memory;
+  for (; y < last; y += n) {
+    const int below = LEAST (y + n, last);
+
+    strip.y0 = y - reach;
+    strip.y1 = below + reach;
+    pad (work, &strip, strip.y0, strip.y1);
+    func (work, &strip, y, below);
+  }
+}
+
+static void
+measure_noise (void *data, uint32_t first, uint32_t end)
+{
+  const Work *work = data;
+  Scratch *scratch = imk_lapsharpen_take_scratch (work->scratch);
+
+  for_strips (work, scratch->memory, (int) first + 1, (int) end + 1,
+      measure_noise_of_rows);
+  imk_lapsharpen_give_back_scratch (scratch);
+}
+
+static void
+sharpen_rows (void *data, uint32_t first, uint32_t end)
+{
+  const Work *work = data;
+  Scratch *scratch = imk_lapsharpen_take_scratch (work->scratch);
+  float *memory = scratch->memory;
+  const int y = (int) first, last = (int) end;
+
+  if (work->rule->measured)
+    for_strips (work, memory, y, last, measure_focus_of_rows);
+  if (work->rule->smooth.step)
+    smooth_rows (work, memory, y, last);
+  else
+    for_strips (work, memory, y, last, sharpen_strip);
+  imk_lapsharpen_give_back_scratch (scratch);
+}
+
+const ImkLapsharpenLoops IMK_ISA_TABLE = {
+    .sharpen_rows = sharpen_rows,
     .measure_noise = measure_noise,
-    .measure_focus = measure_focus,
-    .pass = pass,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tables of loops.c, which is compiled once for each instruction set and
- * type of sample. */
+/* The tables of loops.c and float.c, which are compiled once for each
+ * instruction set and type of sample. */
 #pragma once
 
 #include "imk/parallel.h"
@@ -21,6 +21,7 @@ typedef struct Work {
   const uint8_t *mask;         /* (nullable) */
   ImkLapsharpenSums sums;
   uint64_t noise;
+  ImkLapsharpenMoments *moments; /* of each row, for float32 instead of both */
 } Work;
 
 typedef struct ImkLapsharpenLoops {
@@ -29,7 +30,8 @@ typedef struct ImkLapsharpenLoops {
 } ImkLapsharpenLoops;
 
 #define IMK_LAPSHARPEN_TABLES(level) \
-  imk_lapsharpen_u8_##level, imk_lapsharpen_u16_##level
+  imk_lapsharpen_u8_##level, imk_lapsharpen_u16_##level, \
+      imk_lapsharpen_f32_##level
 
 extern const ImkLapsharpenLoops IMK_LAPSHARPEN_TABLES (scalar),
     IMK_LAPSHARPEN_TABLES (neon), IMK_LAPSHARPEN_TABLES (avx2),

@@ -15,24 +15,35 @@ allocate (ScratchPool *pool)
   return pool->scratch != NULL;
 }
 
-ImkStatus
-imk_lapsharpen_scratch_resize (
-    ScratchPool *pool, const ImkLapsharpenRule *rule, ImkError *error)
+/* Returns: what a thread needs, 0 for nothing */
+static size_t
+count_floats (const ImkLapsharpenRule *rule, ImkType type)
 {
-  ScratchPool made = {.n = pool->n};
+  const size_t smooth = rule->smooth.step ? smooth_sizes (rule).total : 0;
+  const ImkLapsharpenPlane strip = strip_of (rule);
 
-  if (!rule->smooth.step && !rule->kernel_size)
-    return IMK_OK;
-  made.n_floats = rule->smooth.step
-                      ? smooth_sizes (rule).total
-                      : (rule->kernel_size + 1) * made_row_size (rule) + 16;
-  if (made.n_floats == pool->n_floats)
+  if (type == IMK_TYPE_F32)
+    return (size_t) (strip_rows (rule) + 2 * (int) rule->reach) *
+               (size_t) imk_lapsharpen_row_floats (&strip) +
+           smooth;
+  if (rule->kernel_size)
+    return (rule->kernel_size + 1) * made_row_size (rule) + 16;
+  return smooth;
+}
+
+ImkStatus
+imk_lapsharpen_scratch_resize (ScratchPool *pool, const ImkLapsharpenRule *rule,
+    ImkType type, ImkError *error)
+{
+  ScratchPool made = {.n = pool->n, .n_floats = count_floats (rule, type)};
+
+  if (made.n_floats == 0 || made.n_floats == pool->n_floats)
     return IMK_OK;
   if (!allocate (&made)) {
     imk_lapsharpen_scratch_clear (&made);
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the rows of %u threads: %zu bytes each. "
-        "Take fewer threads (n-threads).",
+    return IMK_NO_MEMORY (error,
+        "for the rows of %u threads: %zu bytes each. Take fewer threads "
+        "(n-threads).",
         pool->n, made.n_floats * sizeof (float));
   }
   imk_lapsharpen_scratch_clear (pool);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The memory of threads that smooth a frame or apply a kernel: rows of float32.
- */
+/* The memory of threads that smooth a frame or apply a kernel, or have a frame
+ * of float32: rows of float32. */
 #pragma once
 
 #include "lapsharpen/cpu/loops.h"
+#include "lapsharpen/lapsharpen-float.h"
 
 typedef struct Scratch {
   bool taken;
@@ -17,10 +18,10 @@ typedef struct ScratchPool {
   size_t n_floats; /* of each */
 } ScratchPool;
 
-/* Makes room for what @rule needs. Returns: IMK_ERROR_MEMORY, and the pool is
- * as it was */
-ImkStatus imk_lapsharpen_scratch_resize (
-    ScratchPool *pool, const ImkLapsharpenRule *rule, ImkError *error);
+/* Makes room for what @rule needs of frames of @type. Returns:
+ * IMK_ERROR_MEMORY, and the pool is as it was */
+ImkStatus imk_lapsharpen_scratch_resize (ScratchPool *pool,
+    const ImkLapsharpenRule *rule, ImkType type, ImkError *error);
 void imk_lapsharpen_scratch_clear (ScratchPool *pool);
 
 /* Never blocks: there is one for each thread. */
@@ -67,4 +68,32 @@ smooth_sizes (const ImkLapsharpenRule *rule)
                 (size_t) (s->step + 2 * s->blur_reach + 1 + 3) * sizes.low +
                 (GROWN + 1) * sizes.grown;
   return sizes;
+}
+
+/* --- float32 -------------------------------------------------------------- */
+
+/* Returns: rows of a frame, without memory yet, with the pixels beside them
+ * that a window or a kernel reaches */
+static inline ImkLapsharpenPlane
+strip_of (const ImkLapsharpenRule *rule)
+{
+  const int reach = (int) rule->reach;
+
+  return (ImkLapsharpenPlane){.x0 = -reach,
+      .x1 = (int) rule->width + reach,
+      .channels = (int) rule->channels};
+}
+
+/* Returns: rows of the frame that are padded and used at a time: of the cache
+ */
+static inline int
+strip_rows (const ImkLapsharpenRule *rule)
+{
+  enum { SIZE = 1 << 19, LEAST_ROWS = 8 };
+  const ImkLapsharpenPlane strip = strip_of (rule);
+  const int row =
+      (int) sizeof (float) * (int) imk_lapsharpen_row_floats (&strip);
+  const int n = SIZE / row < LEAST_ROWS ? LEAST_ROWS : SIZE / row;
+
+  return n < (int) rule->height ? n : (int) rule->height;
 }

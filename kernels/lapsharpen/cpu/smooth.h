@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Smoothing for method=unsharp and method=log, for loops.c: a thread makes low
+/* Smoothing for method=unsharp and method=log, of all types: a thread makes low
  * rows and grown ones as it goes down the frame, and keeps the last of them. */
 #pragma once
 
@@ -33,21 +33,38 @@ grown_row (const Smoother *s, int k)
 
 /* --- sums ----------------------------------------------------------------- */
 
+/* The vectors of fold () from float @i on. @n: how many, a constant */
+INLINE void
+fold_vectors (const float *const *rows, const float *w, int reach, size_t i,
+    int n, bool add, float *out)
+{
+  Floats sums[SUMS];
+
+  for (int k = 0; k < n; k++)
+    sums[k] = w[0] * load_floats (rows[0] + i + k * LANES);
+  for (int j = 1; j <= reach; j++)
+    for (int k = 0; k < n; k++)
+      sums[k] += w[j] * (load_floats (rows[-j] + i + k * LANES) +
+                            load_floats (rows[j] + i + k * LANES));
+  for (int k = 0; k < n; k++) {
+    if (add)
+      sums[k] = load_floats (out + i + k * LANES) + sums[k];
+    memcpy (out + i + k * LANES, &sums[k], sizeof (sums[k]));
+  }
+}
+
 /* @n sums w[0] v_0 + w[1] (v_-1 + v_1) + ..., v_j of vector i from @rows[j] + i
  * on; writes whole vectors. */
 INLINE void
 fold (const float *const *rows, const float *w, int reach, size_t n, bool add,
     float *out)
 {
-  for (size_t i = 0; i < n; i += LANES) {
-    Floats sum = w[0] * load_floats (rows[0] + i);
+  size_t i = 0;
 
-    for (int j = 1; j <= reach; j++)
-      sum += w[j] * (load_floats (rows[-j] + i) + load_floats (rows[j] + i));
-    if (add)
-      sum = load_floats (out + i) + sum;
-    memcpy (out + i, &sum, sizeof (sum));
-  }
+  for (; i + SUMS * LANES <= n; i += SUMS * LANES)
+    fold_vectors (rows, w, reach, i, SUMS, add, out);
+  for (; i < n; i += LANES)
+    fold_vectors (rows, w, reach, i, 1, add, out);
 }
 
 /* --- shrinking ------------------------------------------------------------ */
@@ -61,8 +78,9 @@ get_visible (
 
   for (uint32_t i = 0; i < n; i += c)
     for (uint32_t j = 0; j < c; j++)
-      line[i + j] = imk_lapsharpen_visible (rule, row[i + j] >> rule->shift,
-          row[i + alpha] >> rule->shift, j == alpha);
+      line[i + j] = imk_lapsharpen_visible (rule,
+          (uint32_t) count_of (row[i + j], rule->shift),
+          (uint32_t) count_of (row[i + alpha], rule->shift), j == alpha);
 }
 
 /* Sample @i of the sum over @rows[-reach] to @rows[reach]. */
@@ -71,10 +89,11 @@ shrink_one (const Smoother *s, const Sample *const *rows, uint32_t i)
 {
   const uint32_t shift = s->rule->shift;
   const float *w = s->smooth->shrink;
-  float sum = w[0] * (float) (rows[0][i] >> shift);
+  float sum = w[0] * (float) count_of (rows[0][i], shift);
 
   for (int j = 1; j <= s->smooth->shrink_reach; j++)
-    sum += w[j] * (float) ((rows[-j][i] >> shift) + (rows[j][i] >> shift));
+    sum += w[j] * (float) (count_of (rows[-j][i], shift) +
+                           count_of (rows[j][i], shift));
   return sum;
 }
 
