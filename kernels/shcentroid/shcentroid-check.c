@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Validation, the same for both backends. The comparisons are written so that
- * a NaN fails them. */
+/* Validation, and what becomes of the parameters; the same for both backends.
+ * The comparisons are written so that a NaN fails them. */
 #include "core/config.h"
 #include "shcentroid/shcentroid-check.h"
 
@@ -275,8 +275,6 @@ check_rows (const ImkShcentroidConfig *c, ImkError *error)
 static ImkStatus
 check_grid (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status;
-
   if (!isfinite (c->x0) || !isfinite (c->y0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The grid starts at x0 %g, y0 %g; both must be finite numbers of "
@@ -292,8 +290,8 @@ check_grid (const ImkShcentroidConfig *c, ImkError *error)
         "The cells are pitch-x %g by pitch-y %g pixels; both must be finite "
         "and at least 1.",
         c->pitch_x, c->pitch_y);
-  status = check_columns (c, error);
-  return status != IMK_OK ? status : check_rows (c, error);
+  IMK_TRY (check_columns (c, error));
+  return check_rows (c, error);
 }
 
 /* Sums of such places and of pixels fit 32 bits, and float32 holds them. */
@@ -340,14 +338,12 @@ check_cell (const ImkShcentroidConfig *c, uint32_t row, ImkError *error)
 static ImkStatus
 check_map (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
-
   if (!c->cells)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "map-location promises %u cells, but there are none.", c->n_cells);
-  for (uint32_t row = 0; row < c->n_cells && status == IMK_OK; row++)
-    status = check_cell (c, row, error);
-  return status;
+  for (uint32_t row = 0; row < c->n_cells; row++)
+    IMK_TRY (check_cell (c, row, error));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -419,4 +415,43 @@ imk_shcentroid_check_config (const ImkShcentroidConfig *c, ImkError *error)
       c, imk_shcentroid_has_templates (c), true, c->pupils != NULL, error));
   IMK_TRY (check_matched (c, error));
   return imk_shcentroid_check_params (c, error);
+}
+
+ImkShcentroidParams
+imk_shcentroid_params (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
+{
+  bool noise = c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE;
+  double unit = noise ? c->read_noise : 1.0;
+
+  return (ImkShcentroidParams){
+      .threshold_mode = c->threshold_mode,
+      .subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT,
+      .unit = unit,
+      .threshold = c->threshold * unit,
+      .threshold_least = c->threshold_least,
+      .brightest = c->brightest,
+      .weighting = c->weighting,
+      .sigma = c->sigma / sqrt (c->power), /* weight^power is a Gaussian, too */
+      .iterations =
+          c->weighting == IMK_SHCENTROID_WEIGHTING_NONE ? 1 : c->iterations,
+      .power = c->power,
+      .estimator = c->estimator,
+      .quad_gain = c->quad_gain,
+      .correlation = c->correlation,
+      .peak_fit = c->peak_fit,
+      .search_range = c->search_range,
+      .min_correlation = c->min_correlation,
+      .window = c->window,
+      .tracking_gain = c->tracking_gain,
+      .tracking_reset = c->tracking_reset,
+      .remove_tilt = c->remove_tilt && fields != IMK_SHCENTROID_FIELDS_XY,
+      .min_flux = c->min_flux,
+      .saturation = c->saturation,
+      .gain = c->gain,
+      .read_noise = c->read_noise,
+      .invalid_policy = c->invalid_policy,
+      .slope_scale = c->slope_scale,
+      .min_illumination = c->min_illumination,
+      .normalisation = c->normalisation,
+  };
 }

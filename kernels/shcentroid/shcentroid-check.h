@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Is a configuration one that a backend can take? */
+/* Is a configuration one that a backend can take, and what does it take? */
 #pragma once
 
 #include "shcentroid/shcentroid-backend.h"
@@ -19,3 +19,7 @@ ImkStatus imk_shcentroid_check_has (const ImkShcentroidConfig *config,
 /* All of it. */
 ImkStatus imk_shcentroid_check_config (
     const ImkShcentroidConfig *config, ImkError *error);
+
+/* Of a configuration that has been checked, for an object with @fields. */
+ImkShcentroidParams imk_shcentroid_params (
+    const ImkShcentroidConfig *config, ImkShcentroidFields fields);

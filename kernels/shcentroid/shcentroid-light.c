@@ -83,15 +83,7 @@ static ImkShcentroidLevel
 level_of (
     const ImkShcentroidConfig *c, double own, const float *values, uint32_t n)
 {
-  bool noise = c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE;
-  ImkShcentroidParams params = {
-      .threshold_mode = c->threshold_mode,
-      .subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT,
-      .unit = noise ? c->read_noise : 1.0,
-      .threshold = c->threshold * (noise ? c->read_noise : 1.0),
-      .threshold_least = c->threshold_least,
-      .brightest = c->brightest,
-  };
+  ImkShcentroidParams params = imk_shcentroid_params (c, c->fields);
   uint32_t rank = params.brightest ? imk_shcentroid_rank (&params, n) : 0;
   double brightest = -imk_shcentroid_infinity ();
 
@@ -559,15 +551,12 @@ open_look (Look *look, const ImkShcentroidConfig *given, const ImkImage *frame,
 {
   const ImkShcentroidConfig *c =
       IMK_CONFIG_READ (shcentroid, given, &look->own, error);
-  ImkStatus status;
   size_t most;
 
   if (!c)
     return IMK_ERROR_CONFIG;
-  status = imk_image_check (
-      frame, "input", c->type, 1, c->width, c->height, false, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (imk_image_check (
+      frame, "input", c->type, 1, c->width, c->height, false, error));
   look->c = c;
   look->frame = frame;
   most = look->n = imk_shcentroid_n_cells (c);

@@ -25,10 +25,10 @@ count_pixels (const uint8_t *numbers, uint32_t width, uint32_t height,
           "Pupil image %u has %u pixels and pupil image 1 has %u; all four "
           "must have as many, row by row the same part of the pupil.",
           k + 1, count[k], count[0]);
-  return count[0] > 0 ? IMK_OK
-                      : imk_error_set (error, IMK_ERROR_CONFIG,
-                            "The pupil images have no pixels. Number their "
-                            "pixels 1 to 4.");
+  if (count[0] == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The pupil images have no pixels. Number their pixels 1 to 4.");
+  return IMK_OK;
 }
 
 ImkStatus
@@ -40,10 +40,8 @@ imk_shcentroid_find_pupils (const uint8_t *numbers, uint32_t width,
   uint32_t next[IMK_SHCENTROID_N_PUPILS] = {0};
   ImkShcentroidCell *map;
   uint32_t *pixels;
-  ImkStatus status = count_pixels (numbers, width, height, count, error);
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (count_pixels (numbers, width, height, count, error));
   map = malloc (count[0] * sizeof (*map));
   pixels =
       malloc ((size_t) count[0] * IMK_SHCENTROID_N_PUPILS * sizeof (*pixels));

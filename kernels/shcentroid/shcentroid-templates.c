@@ -111,16 +111,15 @@ static ImkStatus
 check_all_pixels (const ImkShcentroidConfig *c, ImkError *error)
 {
   bool has_structure = false;
-  ImkStatus status = IMK_OK;
 
-  for (uint32_t i = 0; i < c->n_templates && status == IMK_OK; i++)
-    status = check_pixels (c, i, &has_structure, error);
-  if (status == IMK_OK && !has_structure)
+  for (uint32_t i = 0; i < c->n_templates; i++)
+    IMK_TRY (check_pixels (c, i, &has_structure, error));
+  if (!has_structure)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "All pixels of %s are %g; there must be structure that can be found.",
         c->n_templates == 1 ? "the template" : "each template",
         c->templates[0]);
-  return status;
+  return IMK_OK;
 }
 
 /* Cells may reach far beyond the frame, where there is nothing to look for. */
@@ -148,13 +147,10 @@ ImkStatus
 imk_shcentroid_check_templates (const ImkShcentroidConfig *c, ImkError *error)
 {
   uint32_t n_cells = imk_shcentroid_n_cells (c);
-  ImkStatus status = IMK_OK;
 
   if (c->pupils) /* whose cells are none for templates */
     return IMK_OK;
-  status = check_source (c, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check_source (c, error));
   if (c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME)
     return check_cut (c, error);
   if (c->n_templates == 0)
@@ -164,8 +160,8 @@ imk_shcentroid_check_templates (const ImkShcentroidConfig *c, ImkError *error)
         "There are %u templates for %u cells; there must be one for all or one "
         "for each.",
         c->n_templates, n_cells);
-  status = check_size (c, error);
-  return status != IMK_OK ? status : check_all_pixels (c, error);
+  IMK_TRY (check_size (c, error));
+  return check_all_pixels (c, error);
 }
 
 /* ------------------------------------------------------------------------

@@ -83,45 +83,6 @@ make_pixels (const ImkShcentroidConfig *c)
   return pixels;
 }
 
-static ImkShcentroidParams
-params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
-{
-  bool noise = c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE;
-  double unit = noise ? c->read_noise : 1.0;
-
-  return (ImkShcentroidParams){
-      .threshold_mode = c->threshold_mode,
-      .subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT,
-      .unit = unit,
-      .threshold = c->threshold * unit,
-      .threshold_least = c->threshold_least,
-      .brightest = c->brightest,
-      .weighting = c->weighting,
-      .sigma = c->sigma / sqrt (c->power), /* weight^power is a Gaussian, too */
-      .iterations =
-          c->weighting == IMK_SHCENTROID_WEIGHTING_NONE ? 1 : c->iterations,
-      .power = c->power,
-      .estimator = c->estimator,
-      .quad_gain = c->quad_gain,
-      .correlation = c->correlation,
-      .peak_fit = c->peak_fit,
-      .search_range = c->search_range,
-      .min_correlation = c->min_correlation,
-      .window = c->window,
-      .tracking_gain = c->tracking_gain,
-      .tracking_reset = c->tracking_reset,
-      .remove_tilt = c->remove_tilt && fields != IMK_SHCENTROID_FIELDS_XY,
-      .min_flux = c->min_flux,
-      .saturation = c->saturation,
-      .gain = c->gain,
-      .read_noise = c->read_noise,
-      .invalid_policy = c->invalid_policy,
-      .slope_scale = c->slope_scale,
-      .min_illumination = c->min_illumination,
-      .normalisation = c->normalisation,
-  };
-}
-
 /* The paper's cells need not touch. */
 static bool
 is_partition (const ImkShcentroidConfig *c)
@@ -137,7 +98,7 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
 {
   /* cells with a margin do not touch */
   bool is_grid = is_partition (c) && c->margin == 0;
-  ImkShcentroidParams params = params_of (c, c->fields);
+  ImkShcentroidParams params = imk_shcentroid_params (c, c->fields);
   ImkShcentroidPlan plan = {
       .width = c->width,
       .height = c->height,
@@ -240,7 +201,7 @@ imk_shcentroid_update (
   IMK_TRY (imk_shcentroid_check_params (config, error));
   IMK_TRY (imk_shcentroid_check_has (
       config, self->has_templates, self->has_filter, self->has_pupils, error));
-  params = params_of (config, self->fields);
+  params = imk_shcentroid_params (config, self->fields);
   return self->backend->update (self->state, &params, error);
 }
 

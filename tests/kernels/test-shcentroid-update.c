@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An update equals a new object: whatever parameters an object had before, it
- * gives the bits of one that is made with those of the last update. */
+/* Laws of whatever parameters. An update equals a new object: it gives the bits
+ * of one that is made with the parameters of the last update. And cells where a
+ * frame ends equal those inside of a wider one. */
 #define _GNU_SOURCE /* setenv */
 #include "sh-common.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/cpu.h"
 
-enum { N_OBJECTS = 60, N_UPDATES = 30, WIDTH = 90, HEIGHT = 42 };
+enum {
+  N_OBJECTS = 60,
+  N_UPDATES = 30,
+  WIDTH = 90,
+  HEIGHT = 42,
+  NARROW = 19,
+  N_EDGE_CELLS = 6,
+};
 
 typedef struct Tables {
   float dark[WIDTH * HEIGHT], flat[WIDTH * HEIGHT], lut[65536];
@@ -168,6 +177,69 @@ check_updates (ImkBackend backend, const Tables *t, uint32_t number)
   }
 }
 
+/* Cells that end where a narrow frame does. */
+static ImkShcentroidConfig
+draw_cells (
+    ImkShcentroidCell cells[N_EDGE_CELLS], const Tables *t, uint64_t *seed)
+{
+  ImkShcentroidConfig c = draw_geometry (t, seed);
+  const double width = 3 + (double) (test_random (seed) % (NARROW - 3));
+
+  for (uint32_t i = 0; i < N_EDGE_CELLS; i++)
+    cells[i] = (ImkShcentroidCell){
+        NARROW - width, 7 * i, width, 7, NAN, NAN, NAN, NAN};
+  c.margin = 0;
+  c.template_margin = 0;
+  c.cells = cells;
+  c.n_cells = N_EDGE_CELLS;
+  return c;
+}
+
+/* The columns of the narrow frame, of a table of the wide one. */
+static float *
+narrow_table (const float *wide)
+{
+  float *narrow = malloc (NARROW * HEIGHT * sizeof (*narrow));
+
+  for (uint32_t i = 0; i < NARROW * HEIGHT; i++)
+    narrow[i] = wide[i / NARROW * WIDTH + i % NARROW];
+  return narrow;
+}
+
+static void
+check_edge (const Tables *t, uint32_t number)
+{
+  uint64_t seed = 7000 + number;
+  ImkShcentroidCell cells[N_EDGE_CELLS];
+  ImkShcentroidConfig c = draw_cells (cells, t, &seed), n;
+  test_autofree float *dark = narrow_table (t->dark);
+  test_autofree float *flat = narrow_table (t->flat);
+  char name[60];
+
+  for (uint32_t i = 0; i < N_UPDATES; i++) {
+    test_auto (TestImage) wide = draw_frame (&c, &seed);
+    test_auto (TestImage) narrow =
+        test_image_new (c.type, NARROW, HEIGHT, 1, 3);
+    test_auto (TestImage) expected = {0};
+    test_auto (TestImage) actual = {0};
+
+    for (uint32_t y = 0; y < HEIGHT; y++)
+      for (uint32_t x = 0; x < NARROW; x++)
+        sh_set (&narrow, x, y, sh_sample (&wide, x, y));
+    draw_params (&c, &seed);
+    c.window = IMK_SHCENTROID_WINDOW_CELL;
+    c.bad = NULL;
+    n = c;
+    n.width = NARROW;
+    n.dark = c.dark ? dark : NULL;
+    n.flat = c.flat ? flat : NULL;
+    expected = sh_run (IMK_BACKEND_CPU, &c, &wide, IMK_TYPE_F64, 0);
+    actual = sh_run (IMK_BACKEND_CPU, &n, &narrow, IMK_TYPE_F64, 0);
+    snprintf (name, sizeof (name), "cells %u parameters %u", number, i);
+    test_image_same (&expected, &actual, name);
+  }
+}
+
 static void
 check_backend (ImkBackend backend)
 {
@@ -179,17 +251,37 @@ check_backend (ImkBackend backend)
       check_updates (backend, tables, i);
 }
 
+/* Returns: whether the processor has it */
+static bool
+select_level (ImkCpuLevel level)
+{
+  ImkCpuLevel selected;
+
+  setenv ("IMK_CPU", imk_cpu_level_name (level), 1);
+  return imk_cpu_level (&selected, NULL) == IMK_OK;
+}
+
 TEST (test_updates,
     "an update gives the bits of a new object, at every level of the CPU",
     .cpu_only = true)
 {
-  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++) {
-    ImkCpuLevel selected;
-
-    setenv ("IMK_CPU", imk_cpu_level_name (level), 1);
-    if (imk_cpu_level (&selected, NULL) == IMK_OK)
+  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++)
+    if (select_level (level))
       check_backend (IMK_BACKEND_CPU);
-  }
+  unsetenv ("IMK_CPU");
+}
+
+TEST (test_edge,
+    "cells give the same bits where the frame ends, at every level of the CPU",
+    .cpu_only = true)
+{
+  test_autofree Tables *tables = malloc (sizeof (*tables));
+
+  fill_tables (tables);
+  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++)
+    for (uint32_t i = 0; select_level (level) && i < N_OBJECTS; i++)
+      if (test_takes_case (1))
+        check_edge (tables, i);
   unsetenv ("IMK_CPU");
 }
 

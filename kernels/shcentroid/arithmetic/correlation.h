@@ -291,14 +291,6 @@ imk_shcentroid_rank_of (
 /* ------------------------------------------------------------------------
  * The peak. */
 
-/* Is @score at @index better than the best so far? The first of equals is. */
-IMK_SHCENTROID_INLINE bool
-imk_shcentroid_is_better (
-    double score, int32_t index, double best, int32_t best_index)
-{
-  return score > best || (score == best && index < best_index);
-}
-
 /* From peak->score, that of the best shift in the middle. The gradient and the
  * second derivatives are those of the header. */
 IMK_SHCENTROID_INLINE bool
@@ -475,28 +467,28 @@ imk_shcentroid_shift_variance (
  * The numbers of a cell. */
 
 /* The sums over a window before its mean is known. */
-typedef struct ImkShcentroidLight {
+typedef struct ImkShcentroidCellSums {
   double p, raw;
   float max;
   float max_sample; /* infinite where a sample is not finite */
   uint32_t n;
-} ImkShcentroidLight;
+} ImkShcentroidCellSums;
 
-IMK_SHCENTROID_INLINE ImkShcentroidLight
-imk_shcentroid_no_light (void)
+IMK_SHCENTROID_INLINE ImkShcentroidCellSums
+imk_shcentroid_no_sums (void)
 {
-  ImkShcentroidLight light;
+  ImkShcentroidCellSums sums;
 
-  light.p = light.raw = 0.0;
-  light.max = -3.4e38f;
-  light.max_sample = 0.0f;
-  light.n = 0;
-  return light;
+  sums.p = sums.raw = 0.0;
+  sums.max = -3.4e38f;
+  sums.max_sample = 0.0f;
+  sums.n = 0;
+  return sums;
 }
 
 IMK_SHCENTROID_INLINE void
-imk_shcentroid_add_light (
-    ImkShcentroidLight *sum, const ImkShcentroidLight *more)
+imk_shcentroid_add_sums (
+    ImkShcentroidCellSums *sum, const ImkShcentroidCellSums *more)
 {
   sum->p += more->p;
   sum->raw += more->raw;
@@ -510,7 +502,7 @@ imk_shcentroid_add_light (
  * @slope, for the other cells. */
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_finish_match (ImkShcentroidRow *row,
-    const ImkShcentroidLight *light, const ImkShcentroidPeak *peak,
+    const ImkShcentroidCellSums *sums, const ImkShcentroidPeak *peak,
     const ImkShcentroidSpreads *spreads, const ImkShcentroidRect *cell,
     const ImkShcentroidAnchor *anchor, const ImkShcentroidWindow *window,
     const ImkShcentroidParams *params, bool fresh, double *held,
@@ -519,14 +511,14 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
   double min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
   /* where float32 ends and powered pixels with it; such a cell has no match */
   double most = 3.4028234663852886e38;
-  double flux = light->p > 0.0 ? light->p < most ? light->p : most : 0.0;
+  double flux = sums->p > 0.0 ? sums->p < most ? sums->p : most : 0.0;
   bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
-  bool broken = !imk_shcentroid_is_finite (light->max_sample);
+  bool broken = !imk_shcentroid_is_finite (sums->max_sample);
   bool valid = flux > 0.0 && flux >= min_flux && peak->found && !broken;
   double x = anchor->zero_x + ((double) window->x - cell->x) + peak->x;
   double y = anchor->zero_y + ((double) window->y - cell->y) + peak->y;
   uint32_t flags =
-      imk_shcentroid_flags (light->max_sample, flux, min_flux, cell, params);
+      imk_shcentroid_flags (sums->max_sample, flux, min_flux, cell, params);
 
   x += peak->dx;
   y += peak->dy;
@@ -538,8 +530,8 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
     imk_shcentroid_follow (track, cell, params, x, y, valid);
   imk_shcentroid_place (row, x, y, valid, cell, params, fresh, held);
   row->field[IMK_SHCENTROID_FLUX] = flux;
-  row->field[IMK_SHCENTROID_FLUX_RAW] = light->raw;
-  row->field[IMK_SHCENTROID_MAX] = light->max > -3e38f ? light->max + 0.0 : 0.0;
+  row->field[IMK_SHCENTROID_FLUX_RAW] = sums->raw;
+  row->field[IMK_SHCENTROID_MAX] = sums->max > -3e38f ? sums->max + 0.0 : 0.0;
   row->field[IMK_SHCENTROID_VAR_X] =
       nan && !valid ? imk_shcentroid_nan () : 0.0;
   row->field[IMK_SHCENTROID_VAR_Y] = row->field[IMK_SHCENTROID_VAR_X];

@@ -454,61 +454,6 @@ imk_shcentroid_level (const ImkShcentroidParams *params, double own_threshold,
   return level;
 }
 
-/* A search by halves for the value of a rank: between @low, which at least
- * that many values reach, and @high, which fewer do. */
-typedef struct ImkShcentroidSearch {
-  uint32_t low, high, rank;
-} ImkShcentroidSearch;
-
-IMK_SHCENTROID_INLINE ImkShcentroidSearch
-imk_shcentroid_search (ImkShcentroidRange range, uint32_t rank)
-{
-  ImkShcentroidSearch s;
-
-  s.low = imk_shcentroid_key (range.min);
-  s.high = imk_shcentroid_key (range.max) + 1;
-  s.rank = rank;
-  return s;
-}
-
-IMK_SHCENTROID_INLINE uint32_t
-imk_shcentroid_search_key (const ImkShcentroidSearch *s)
-{
-  return s->low + (s->high - s->low) / 2;
-}
-
-/* After the search one more count finds the next lower value: of keys XOR this,
- * whose order is reversed, those that reach imk_shcentroid_lower_key (). */
-#define IMK_SHCENTROID_LOWER UINT32_MAX
-
-IMK_SHCENTROID_INLINE uint32_t
-imk_shcentroid_lower_key (const ImkShcentroidSearch *s)
-{
-  return ~s->low + 1;
-}
-
-/* @smallest: of that count; UINT32_MAX for none: all pixels are as bright as
- * the brightest. Returns: the level of the brightest pixels */
-IMK_SHCENTROID_INLINE double
-imk_shcentroid_lower_level (uint32_t smallest)
-{
-  return smallest == UINT32_MAX ? -imk_shcentroid_infinity ()
-                                : imk_shcentroid_value_of_key (~smallest);
-}
-
-/* @n: values that reach the search key, @smallest: the smallest key of them.
- * Returns: whether s->low is it now */
-IMK_SHCENTROID_INLINE bool
-imk_shcentroid_search_step (
-    ImkShcentroidSearch *s, uint32_t n, uint32_t smallest)
-{
-  if (n < s->rank)
-    s->high = imk_shcentroid_search_key (s);
-  else
-    s->low = smallest;
-  return n == s->rank || s->high - s->low <= 1;
-}
-
 /* ------------------------------------------------------------------------
  * Tracking. */
 

@@ -230,8 +230,9 @@ make_strips (Cpu *cpu, const ImkShcentroidPlan *plan)
     return false;
   copy_strips (cpu, plan, cpu->dark, cpu->dark_strips);
   copy_strips (cpu, plan, cpu->flat, cpu->flat_strips);
-  /* all fields compute enough to wait for no memory */
-  if (plan->fields != IMK_SHCENTROID_FIELDS_ALL)
+  /* all fields compute enough to wait for no memory; packed darks are those of
+   * integers */
+  if (!plan->lut && plan->fields != IMK_SHCENTROID_FIELDS_ALL)
     pack_strips (cpu, plan, n);
   return true;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The chain (arithmetic/float-centroid.h): pieces of rows across all cells of a
- * tile, whatever the width of a cell; then groups, columns, lanes and bands.
- * Strips (strips.h) do what is common, from samples to columns; all other
- * settings go pixel by pixel through the loops here. Compiled for each
- * instruction set. */
+ * tile, whatever the width of a cell. Strips (strips.h) take them from samples
+ * to columns, fold.h from columns to cells. Compiled for each instruction set.
+ */
 #include "shcentroid/cpu/fold.h"
 #include "shcentroid/cpu/levels.h"
 #include "shcentroid/cpu/strips.h"
@@ -26,86 +25,6 @@ spread_cells (const ChainTile *t, uint32_t n, const double *of_cell,
     fill_reals (of_column + column, of_cell[i * stride], width);
     column += width;
   }
-}
-
-INLINE void
-add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
-    const ChainRows *r, const CellWeights *weights, const ChainWay way)
-{
-  const double *row = r->weights + k * r->stride;
-  Reals v = widen (&c->value[k][i]), weight = {0}, p;
-
-  if (way.weighted)
-    weight = way.moving ? spread_weights (row, weights) : all_reals (*row);
-  p = base_of (c, i, v, way);
-  if (way.raised)
-    raise_vectors (&p, 1, &r->raising);
-  p = part_of (c, i, v, p, weight, way);
-  add_part (s, r->y[k], p, false, way);
-  if (way.all) {
-    add_spread (s, c, i, r->y[k], r, v, way.flat ? widen (c->flat[k] + i) : v,
-        slope_of (c, i, r, v, weight, p, way), false, way);
-    if (way.cut || way.weighted || way.raised || way.quad)
-      s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
-  }
-}
-
-/* Adds to the columns from @at on, or begins their sums. */
-INLINE void
-keep_sum (double *at, Reals sum, bool begins)
-{
-  if (!begins)
-    sum = read_reals (at) + sum;
-  write_reals (at, sum);
-}
-
-INLINE void
-end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *g,
-    const ChainWay way)
-{
-  ColumnSums s = group_sums (g, r->first, way);
-
-  keep_sum (&c->sums[CHAIN_P][i], s.p, r->begins);
-  keep_sum (&c->sums[CHAIN_PY][i], s.py, r->begins);
-  if (!way.all)
-    return;
-  keep_sum (&c->sums[CHAIN_Q][i], s.q, r->begins);
-  keep_sum (&c->sums[CHAIN_QY][i], s.qy, r->begins);
-  keep_sum (&c->sums[CHAIN_QYY][i], s.qyy, r->begins);
-  keep_sum (&c->sums[CHAIN_RAW][i], s.raw, r->begins);
-}
-
-/* All rows of a group in one vector of columns. */
-INLINE void
-sum_chain_strip (
-    ChainColumns *c, uint32_t i, const ChainRows *r, const ChainWay way)
-{
-  CellWeights weights = {.first = 0};
-  ChainStrip s = {.p = {0}};
-
-  if (way.moving)
-    weights = cell_weights (c, i);
-  for (uint32_t k = r->n; k-- > 0;)
-    add_pixels (&s, c, i, k, r, &weights, way);
-  end_group (c, i, r, &s, way);
-}
-
-/* Each combination is a loop of its own, but for what is rare. */
-static void
-sum_chain_strips (
-    ChainColumns *c, uint32_t n, const ChainRows *r, const ChainWay *way)
-{
-#define SUM_STRIPS(...) \
-  for (uint32_t i = 0; i < n; i += REALS) \
-  sum_chain_strip (c, i, r, (ChainWay){.flat = way->flat, __VA_ARGS__})
-  if (way->raised || way->quad)
-    for (uint32_t i = 0; i < n; i += REALS)
-      sum_chain_strip (c, i, r, *way);
-  else if (way->all)
-    SUM_WEIGHTED_OR_NOT (.all = true);
-  else
-    SUM_WEIGHTED_OR_NOT (.all = false);
-#undef SUM_STRIPS
 }
 
 /* The weights of the columns [@x, @x + @n) of the tile. */
@@ -183,101 +102,6 @@ prepare_columns (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
   number_columns (t, x, n, c);
 }
 
-/* A bad pixel is not a number, and not larger. */
-INLINE void
-add_maximum (
-    const float *restrict value, uint32_t n, bool begins, float *restrict max)
-{
-  for (uint32_t i = 0; begins && i < n; i++)
-    max[i] = -3.4e38f;
-  for (uint32_t i = 0; i < n; i++)
-    max[i] = value[i] > max[i] ? value[i] : max[i];
-}
-
-/* The largest samples as they came, of row @k of the group, where the pixels
- * are not bad. */
-static void
-add_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
-    ChainColumns *c, uint32_t k, bool begins)
-{
-  float *restrict max = c->max_sample;
-  const float *restrict value = c->value[k];
-  _Alignas(64) float samples[CHAIN_TILE];
-
-  load_samples (f, x, y, n, samples);
-  for (uint32_t i = 0; begins && i < n; i++)
-    max[i] = 0.0f;
-  for (uint32_t i = 0; i < n; i++) {
-    float sample = value[i] == value[i] ? samples[i] : 0.0f;
-
-    max[i] = sample > max[i] ? sample : max[i];
-  }
-}
-
-/* The pixels and the sums of columns [@x, @x + @n) of the tile in the group of
- * @r. Vectors reach beyond the last column, which means nothing. */
-static void
-load_group (const ChainTile *t, uint32_t x, uint32_t n, const ChainWay *way,
-    ChainRows *r, ChainColumns *c)
-{
-  const Frame *f = t->f;
-  const ImkShcentroidWindow *w = t->windows;
-  uint32_t y = (uint32_t) r->first;
-
-  for (uint32_t k = 0; k < r->n; k++) {
-    bool begins = r->begins && k == 0;
-    size_t at = (size_t) (w->y + y + k) * f->cpu->plan.width + w->x + x;
-
-    if (way->quad)
-      r->y[k] = imk_shcentroid_coordinate (&f->cpu->params, y + k, w->height);
-    load_row (f, w->x + x, w->y + y + k, n, c->value[k]);
-    if (way->flat)
-      c->flat[k] = f->cpu->flat + at;
-    if (way->all)
-      add_maximum (c->value[k], n, begins, c->max);
-    if (way->all && r->calibrated)
-      add_samples (f, w->x + x, w->y + y + k, n, c, k, begins);
-  }
-  sum_chain_strips (c, n, r, way);
-}
-
-/* The same where they were added up in memory. */
-static void
-end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
-{
-  for (uint32_t i = 0; i < n; i += REALS) {
-    ColumnSums s = {.p = read_reals (&c->sums[CHAIN_P][i]),
-        .py = read_reals (&c->sums[CHAIN_PY][i])};
-
-    if (way->all) {
-      s.q = read_reals (&c->sums[CHAIN_Q][i]);
-      s.qy = read_reals (&c->sums[CHAIN_QY][i]);
-      s.qyy = read_reals (&c->sums[CHAIN_QYY][i]);
-      s.raw = read_reals (&c->sums[CHAIN_RAW][i]);
-    }
-    end_vector (c, i, s, *way);
-  }
-}
-
-/* The columns [@x, @x + @n) of the tile in its rows [@y, @end), which are a
- * band, group by group: what strips cannot do. */
-static void
-sum_groups_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
-    uint32_t end, const ChainRows *rows, const ChainWay *way, ChainColumns *c)
-{
-  uint32_t group_rows = imk_shcentroid_group_rows (t->windows[0].height);
-  ChainRows r = *rows;
-
-  for (uint32_t from = y; from < end; from += r.n) {
-    r.first = from;
-    r.begins = from == y;
-    r.n = end - from < group_rows ? end - from : group_rows;
-    load_group (t, x, n, way, &r, c);
-    r.weights += r.n * r.stride;
-  }
-  end_columns (c, n, way);
-}
-
 /* Do the weights of rows differ from cell to cell? */
 static bool
 is_moving (const ChainTile *t)
@@ -319,10 +143,7 @@ sum_chain (
 
       if (y == 0 || width > CHAIN_TILE)
         prepare_columns (t, x, n, cached, way, c);
-      if (is_for_strips (t, x))
-        sum_strips_of_band (t, x, n, y, end, &rows, way, c);
-      else
-        sum_groups_of_band (t, x, n, y, end, &rows, way, c);
+      sum_strips_of_band (t, x, n, y, end, &rows, way, c);
       if (way->all)
         sum_band (t, c, x, n, last, rows.calibrated, lanes, true);
       else

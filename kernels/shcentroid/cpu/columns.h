@@ -10,14 +10,14 @@
 typedef struct ChainWay {
   bool all;      /* IMK_SHCENTROID_FIELDS_ALL */
   bool flat;     /* with dark and flat, */
-  bool packed;   /* in one number (strips only) */
-  bool floats;   /* float32 samples (strips only) */
+  bool packed;   /* in one number */
+  bool floats;   /* float32 samples */
   bool cut;      /* with levels or bad pixels */
   bool weighted; /* with weights, */
   bool moving;   /* whose rows differ from cell to cell */
   bool raised;   /* with a power, */
-  bool listed;   /* of samples, in a table (strips only) */
-  bool quad;     /* of quad cells: in strips alone loops of their own */
+  bool listed;   /* of samples, in a table */
+  bool quad;     /* of quad cells */
 } ChainWay;
 
 /* SUM_STRIPS, which the caller defines, with the constants .cut, .weighted and
@@ -39,17 +39,13 @@ typedef struct ChainWay {
       SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
   } while (0)
 
-/* The rows of a group. */
+/* What all columns of a band have in common. */
 typedef struct ChainRows {
-  uint32_t n;
-  double first;    /* its row in the window */
-  bool begins;     /* its band */
   bool calibrated; /* values are not the samples */
   Powers raising;
   const double *powers, *slopes; /* of samples, or NULL */
   ImkShcentroidNoise noise;
-  double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
-  const double *weights; /* of its band, @stride apart from row to row */
+  const double *weights; /* of its rows, @stride apart */
   uint32_t stride;
 } ChainRows;
 
@@ -92,9 +88,8 @@ typedef struct ChainColumns {
   float max[CHAIN_ROOM], max_sample[CHAIN_ROOM];
   /* the cell that each is in, where cells have weights of their own */
   int64_t cells[CHAIN_ROOM];
-  /* the pixels of a group */
-  float value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
-  const float *flat[IMK_SHCENTROID_GROUP_ROWS];
+  /* samples of a band that strips do not read in the frame */
+  float copy[IMK_SHCENTROID_BAND_ROWS][CHAIN_ROOM];
   /* of rows, see weight_rows () */
   double weights[IMK_SHCENTROID_BAND_ROWS * CHAIN_TILE + REALS];
   const double *factor, *u; /* of a table, or factors and us */

@@ -137,7 +137,7 @@ largest_float (
 }
 
 /* The pixels of the cell of @t, and their sums. */
-static ImkShcentroidLight
+static ImkShcentroidCellSums
 load_match (const ChainTile *t, MatchScratch *s)
 {
   const Cpu *cpu = t->f->cpu;
@@ -146,13 +146,13 @@ load_match (const ChainTile *t, MatchScratch *s)
   bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
   bool weighted = cpu->params.weighting != IMK_SHCENTROID_WEIGHTING_NONE;
   double weights_y[IMK_SHCENTROID_GROUP_ROWS];
-  ImkShcentroidLight light = imk_shcentroid_no_light ();
+  ImkShcentroidCellSums sums = imk_shcentroid_no_sums ();
 
   if (weighted)
     weight_columns (t, 0, 0, w->width, s->weights);
   for (uint32_t x = 0; x < w->width; x++) {
     c->p[x] = c->raw[x] = 0.0;
-    c->max[x] = light.max;
+    c->max[x] = sums.max;
     c->max_sample[x] = c->n[x] = 0.0;
   }
   for (uint32_t y = 0; y < w->height; y++) {
@@ -167,7 +167,7 @@ load_match (const ChainTile *t, MatchScratch *s)
     if (t->f->in->type == IMK_TYPE_F32) {
       float most = largest_float (t->f, w->x, w->y + y, w->width, s->sample);
 
-      light.max_sample = most > light.max_sample ? most : light.max_sample;
+      sums.max_sample = most > sums.max_sample ? most : sums.max_sample;
     } else if (all) {
       load_samples (t->f, w->x, w->y + y, w->width, s->sample);
     }
@@ -180,12 +180,12 @@ load_match (const ChainTile *t, MatchScratch *s)
           t, s, y, weight_y, weighted, row, s->spread + (size_t) y * w->width);
   }
   for (uint32_t x = 0; x < w->width; x++) {
-    ImkShcentroidLight column = {c->p[x], c->raw[x], (float) c->max[x],
+    ImkShcentroidCellSums column = {c->p[x], c->raw[x], (float) c->max[x],
         (float) c->max_sample[x], (uint32_t) c->n[x]};
 
-    imk_shcentroid_add_light (&light, &column);
+    imk_shcentroid_add_sums (&sums, &column);
   }
-  return light;
+  return sums;
 }
 
 /* imk_shcentroid_add_along () of four rows of @width pixels, which do not wait
@@ -446,20 +446,18 @@ spread_match (const ImkShcentroidMatch *m, const MatchScratch *s,
  * Cells. */
 
 /* The cell @cell, less its mean. Returns: its sums */
-INLINE ImkShcentroidLight
+INLINE ImkShcentroidCellSums
 prepare_match (const Frame *f, uint32_t cell, ChainTile *tile,
     ImkShcentroidMatch *m, MatchScratch *s)
 {
   const Cpu *cpu = f->cpu;
   const ImkShcentroidTemplates *t = &cpu->matching.templates;
-  ImkShcentroidLight light;
 
   chain_begin (tile, f, cell, 1, true);
   find_levels (tile);
   *m = imk_shcentroid_match (&tile->windows[0], &cpu->rects[cell],
       &t->anchors[cell], t, cpu->params.search_range);
-  light = load_match (tile, s);
-  return light;
+  return load_match (tile, s);
 }
 
 static void
@@ -475,14 +473,14 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   ImkShcentroidSpreads spreads = {0.0, 0.0, 0.0};
   ImkShcentroidProducts nine[9];
   ImkShcentroidRow row = {{0}};
-  ImkShcentroidLight light;
+  ImkShcentroidCellSums sums;
   ImkShcentroidMatch m;
   ImkShcentroidPeak peak;
   ChainTile tile;
   int32_t best;
 
-  light = prepare_match (f, cell, &tile, &m, s);
-  centre_match (&m, s, imk_shcentroid_mean (light.p, light.n));
+  sums = prepare_match (f, cell, &tile, &m, s);
+  centre_match (&m, s, imk_shcentroid_mean (sums.p, sums.n));
   multiply_match (&m, s, pattern);
   best = score_match (&m, s, totals, params->correlation);
   peak = imk_shcentroid_peak_at (&m, best);
@@ -492,7 +490,7 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   imk_shcentroid_finish_peak (&peak, &nine[4], params);
   if (peak.found && cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL)
     spreads = spread_match (&m, s, &peak, nine, pattern, params->correlation);
-  imk_shcentroid_finish_match (&row, &light, &peak, &spreads, &cpu->rects[cell],
+  imk_shcentroid_finish_match (&row, &sums, &peak, &spreads, &cpu->rects[cell],
       &t->anchors[cell], &tile.windows[0], params, cpu->fresh,
       cpu->held + 2 * (size_t) cell, &cpu->tracks[cell], &cpu->slopes[cell]);
   store_row (f, cell, &row);

@@ -56,16 +56,30 @@ load_calibrated (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
           calibrate_one (imk_shcentroid_sample (floats[i]), dark[i], flat[i]);
 }
 
+/* What the look-up table has for samples. */
+static void
+look_up_samples (
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *restrict value)
+{
+  const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
+  const uint8_t *restrict bytes = row + x;
+  const uint16_t *restrict words = (const uint16_t *) row + x;
+  const float *restrict lut = f->cpu->lut;
+
+  if (f->in->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = lut[bytes[i]];
+  else
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = lut[words[i]];
+}
+
 static void
 load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
     const float *restrict dark, const float *restrict flat,
     float *restrict value)
 {
-  const float *lut = f->cpu->lut;
-
-  load_samples (f, x, y, n, value);
-  for (uint32_t i = 0; i < n; i++)
-    value[i] = lut[(uint32_t) value[i]];
+  look_up_samples (f, x, y, n, value);
   for (uint32_t i = 0; dark && i < n; i++)
     value[i] = calibrate_one (value[i], dark[i], flat[i]);
 }
@@ -87,18 +101,25 @@ load_columns (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
     load_samples (f, x, y, n, value);
 }
 
-/* The same. What there is beyond them in whole vectors is loaded too: that is
- * faster than to stop. To correlation, what is not finite is as a bad pixel. */
+/* Returns: @n columns from column @x of the frame on, and what there is beyond
+ * them in whole vectors: to load that, too, is faster than to stop */
+INLINE uint32_t
+whole_columns (const Frame *f, uint32_t x, uint32_t n)
+{
+  uint32_t left = f->cpu->plan.width - x, whole = (n + 63) / 64 * 64;
+
+  return whole < left ? whole : left;
+}
+
+/* load_columns () of them. To correlation, what is not finite is as a bad
+ * pixel. */
 static inline void
 load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
 {
-  const Cpu *cpu = f->cpu;
-  uint32_t left = cpu->plan.width - x, whole = (n + 63) / 64 * 64;
-
-  n = whole < left ? whole : left;
+  n = whole_columns (f, x, n);
   load_columns (f, x, y, n, value);
   if (f->in->type == IMK_TYPE_F32 &&
-      cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+      f->cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     for (uint32_t i = 0; i < n; i++)
       value[i] = value[i] <= 3e38f ? value[i] : NAN;
 }

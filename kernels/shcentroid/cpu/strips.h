@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The common case, from samples straight to the sums of their columns: no
- * look-up table. A strip of columns goes through all rows of a band in
- * registers. Samples, dark and flat are read in place; no pixel is stored. */
+/* From samples straight to the sums of their columns: a strip of columns goes
+ * through all rows of a band in registers. Samples, dark and flat are read in
+ * place; no pixel is stored but those of copy_band (). */
 #pragma once
 
 #include "shcentroid/cpu/columns.h"
+#include "shcentroid/cpu/rows.h"
 #include "shcentroid/cpu/singles.h"
 
 /* Columns of a strip that go together: vectors of float32, of which HALVES are
@@ -416,13 +417,60 @@ sum_strips (ChainColumns *c, uint32_t n, uint32_t left, const StripPlace *band,
     }
 }
 
-/* Can a band of the columns from @x of the tile on be summed up so? */
+/* Would a strip of the columns from @x of the tile on reach beyond the frame?
+ */
 static bool
-is_for_strips (const ChainTile *t, uint32_t x)
+is_narrow (const ChainTile *t, uint32_t x)
 {
-  const Cpu *cpu = t->f->cpu;
+  return t->windows[0].x + x + STRIP_COLUMNS > t->f->cpu->plan.width;
+}
 
-  return !cpu->lut && t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
+/* The samples of @n columns of a band, or what the look-up table has for them,
+ * as float32, in whole vectors as load_row () has them; 0 up to a whole strip
+ * where the frame ends. @x, @y: of the frame */
+static void
+copy_band (const Frame *f, uint32_t x, uint32_t y, uint32_t n, StripPlace *band,
+    ChainColumns *c)
+{
+  n = whole_columns (f, x, n);
+  for (uint32_t k = 0; k < band->n_rows; k++) {
+    float *copy = c->copy[k];
+
+    if (f->cpu->lut)
+      look_up_samples (f, x, y + k, n, copy);
+    else
+      load_samples (f, x, y + k, n, copy);
+    for (uint32_t i = n; i % STRIP_COLUMNS; i++)
+      copy[i] = 0.0f;
+  }
+  band->samples = (const uint8_t *) c->copy;
+  band->stride = sizeof (c->copy[0]);
+  band->size = 2;
+}
+
+/* The largest samples of @n columns of a band as they came, which strips do not
+ * see behind a look-up table; of pixels that are not bad. @x, @y: of the frame
+ */
+static void
+find_max_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
+    uint32_t n_rows, float *restrict max)
+{
+  const Cpu *cpu = f->cpu;
+  _Alignas(64) float samples[CHAIN_ROOM];
+
+  n = whole_columns (f, x, n);
+  for (uint32_t i = 0; i < n; i++)
+    max[i] = 0.0f;
+  for (uint32_t k = 0; k < n_rows; k++) {
+    const float *restrict dark =
+        cpu->bad ? cpu->dark + (size_t) (y + k) * cpu->plan.width + x : NULL;
+
+    load_samples (f, x, y + k, n, samples);
+    for (uint32_t i = 0; dark && i < n; i++)
+      samples[i] = dark[i] == dark[i] ? samples[i] : 0.0f;
+    for (uint32_t i = 0; i < n; i++)
+      max[i] = samples[i] > max[i] ? samples[i] : max[i];
+  }
 }
 
 /* Are the sums of the columns of a packed band exact in whatever order? A byte
@@ -436,10 +484,11 @@ is_order_free (const StripPlace *band, uint32_t height, const ChainWay *way)
          !way->raised && height <= IMK_SHCENTROID_BAND_ROWS;
 }
 
-/* Column @x and row @y of the tile, where a band of @n_rows begins. */
+/* Column @x and row @y of the tile, where a band of @n_rows begins. @narrow: it
+ * has no strips of dark and flat */
 static StripPlace
 band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
-    const double *ys)
+    bool narrow, const double *ys)
 {
   const Frame *f = t->f;
   const Cpu *cpu = f->cpu;
@@ -458,7 +507,8 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
       .ys = ys,
   };
 
-  if (cpu->strips_before && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
+  if (cpu->strips_before && !narrow &&
+      cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
     uint32_t strip =
         cpu->strips_before[t->first % cpu->plan.columns] + x / STRIP_COLUMNS;
 
@@ -487,20 +537,21 @@ sum_rare_strips (ChainColumns *c, uint32_t n, uint32_t left,
     uint32_t first, const ChainWay *way)
 {
   const bool floats = band->size == 2, packed = band->packed != NULL;
+  const bool listed = way->listed && !floats;
 
 #define SUM_STRIPS(...) \
   sum_strips (c, n, left, band, r, group_rows, first, \
       (ChainWay){ \
           .flat = way->flat, .floats = floats, .packed = packed, __VA_ARGS__})
-  if (way->all && way->listed)
+  if (way->all && listed)
     SUM_STRIPS (.all = true, .raised = true, .listed = true, .quad = way->quad);
-  else if (way->listed && way->moving)
+  else if (listed && way->moving)
     SUM_STRIPS (.all = false, .raised = true, .listed = true, .weighted = true,
         .moving = true, .quad = way->quad);
-  else if (way->listed && way->weighted)
+  else if (listed && way->weighted)
     SUM_STRIPS (.all = false, .raised = true, .listed = true, .weighted = true,
         .quad = way->quad);
-  else if (way->listed)
+  else if (listed)
     SUM_STRIPS (.all = false, .raised = true, .listed = true,
         .quad = way->quad);
   else if (way->all && way->raised)
@@ -520,9 +571,11 @@ static void
 sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
     uint32_t end, const ChainRows *r, const ChainWay *way, ChainColumns *c)
 {
+  const uint32_t frame_x = t->windows[0].x + x, frame_y = t->windows[0].y + y;
+  const bool narrow = is_narrow (t, x);
   double ys[IMK_SHCENTROID_BAND_ROWS];
-  StripPlace band = band_place (t, x, y, end - y, ys);
-  uint32_t left = t->f->cpu->plan.width - t->windows[0].x - x;
+  StripPlace band = band_place (t, x, y, end - y, narrow, ys);
+  uint32_t left = narrow ? CHAIN_ROOM : t->f->cpu->plan.width - frame_x;
   uint32_t height = t->windows[0].height;
   uint32_t group_rows = is_order_free (&band, height, way)
                             ? end - y
@@ -530,6 +583,8 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
 
   for (uint32_t k = 0; way->quad && k < end - y; k++)
     ys[k] = imk_shcentroid_coordinate (&t->f->cpu->params, y + k, height);
+  if (narrow || t->f->cpu->lut)
+    copy_band (t->f, frame_x, frame_y, n, &band, c);
 #define SUM_STRIPS(...) \
   sum_strips (c, n, left, &band, r, group_rows, y, (ChainWay){__VA_ARGS__})
   if (way->raised || way->quad)
@@ -553,4 +608,6 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
   else
     SUM_WEIGHTED_OR_NOT (.all = false, .flat = false);
 #undef SUM_STRIPS
+  if (way->all && t->f->cpu->lut)
+    find_max_samples (t->f, frame_x, frame_y, n, end - y, c->max_sample);
 }

@@ -162,6 +162,60 @@ find_range (
   return range;
 }
 
+/* A search by halves for the value of a rank: between @low, which at least
+ * that many values reach, and @high, which fewer do. */
+struct Search {
+  uint32_t low, high, rank;
+};
+
+static __device__ __forceinline__ Search
+begin_search (ImkShcentroidRange range, uint32_t rank)
+{
+  Search s;
+
+  s.low = imk_shcentroid_key (range.min);
+  s.high = imk_shcentroid_key (range.max) + 1;
+  s.rank = rank;
+  return s;
+}
+
+static __device__ __forceinline__ uint32_t
+search_key (const Search *s)
+{
+  return s->low + (s->high - s->low) / 2;
+}
+
+/* After the search one more count finds the next lower value: of keys XOR this,
+ * whose order is reversed, those that reach lower_key (). */
+#define LOWER UINT32_MAX
+
+static __device__ __forceinline__ uint32_t
+lower_key (const Search *s)
+{
+  return ~s->low + 1;
+}
+
+/* @smallest: of that count; UINT32_MAX for none: all pixels are as bright as
+ * the brightest. Returns: the level of the brightest pixels */
+static __device__ __forceinline__ double
+lower_level (uint32_t smallest)
+{
+  return smallest == UINT32_MAX ? -imk_shcentroid_infinity ()
+                                : imk_shcentroid_value_of_key (~smallest);
+}
+
+/* @n: values that reach the search key, @smallest: the smallest key of them.
+ * Returns: whether s->low is it now */
+static __device__ __forceinline__ bool
+search_step (Search *s, uint32_t n, uint32_t smallest)
+{
+  if (n < s->rank)
+    s->high = search_key (s);
+  else
+    s->low = smallest;
+  return n == s->rank || s->high - s->low <= 1;
+}
+
 /* How many values of the window, their keys turned around by @turn, reach @key,
  * and the smallest that does. */
 template <typename Sample, bool CALIBRATED, bool WIDE>
@@ -191,21 +245,21 @@ find_brightest (const ChainArguments &a, const Team &team,
 {
   const ImkShcentroidParams &params = a.common.params;
   uint32_t rank = imk_shcentroid_rank (&params, range.n), smallest;
-  ImkShcentroidSearch search = imk_shcentroid_search (range, rank);
+  Search search = begin_search (range, rank);
   bool found = rank == 0 || search.high - search.low <= 1;
 
   while (__any_sync (0xffffffff, !found)) {
     uint32_t n = count_keys<Sample, CALIBRATED, WIDE> (
-        a, team, w, 0, imk_shcentroid_search_key (&search), &smallest);
+        a, team, w, 0, search_key (&search), &smallest);
 
     if (!found)
-      found = imk_shcentroid_search_step (&search, n, smallest);
+      found = search_step (&search, n, smallest);
   }
   if (params.subtract)
-    count_keys<Sample, CALIBRATED, WIDE> (a, team, w, IMK_SHCENTROID_LOWER,
-        imk_shcentroid_lower_key (&search), &smallest);
+    count_keys<Sample, CALIBRATED, WIDE> (
+        a, team, w, LOWER, lower_key (&search), &smallest);
   return rank == 0         ? -imk_shcentroid_infinity ()
-         : params.subtract ? imk_shcentroid_lower_level (smallest)
+         : params.subtract ? lower_level (smallest)
                            : (double) imk_shcentroid_value_of_key (search.low);
 }
 
@@ -268,23 +322,24 @@ add_pixel (const ChainArguments &a, const ChainPixel &pixel,
   }
 }
 
-/* A column, whose sums are @c, added to @lane. */
+/* The sums of a column, added to those of its lane; or of a band, to the cell.
+ */
 template <bool ALL>
 static __device__ __forceinline__ void
-add_column_to_lane (const ImkShcentroidReals &c, ImkShcentroidReals *lane)
+add_reals (const ImkShcentroidReals &more, ImkShcentroidReals *to)
 {
-  lane->p += c.p;
-  lane->pu += c.pu;
-  lane->py += c.py;
+  to->p += more.p;
+  to->pu += more.pu;
+  to->py += more.py;
   if (ALL) {
-    lane->q += c.q;
-    lane->qu += c.qu;
-    lane->quu += c.quu;
-    lane->qy += c.qy;
-    lane->qyy += c.qyy;
-    lane->raw += c.raw;
-    lane->max = c.max > lane->max ? c.max : lane->max;
-    lane->max_sample = fmaxf (lane->max_sample, c.max_sample);
+    to->q += more.q;
+    to->qu += more.qu;
+    to->quu += more.quu;
+    to->qy += more.qy;
+    to->qyy += more.qyy;
+    to->raw += more.raw;
+    to->max = more.max > to->max ? more.max : to->max;
+    to->max_sample = fmaxf (to->max_sample, more.max_sample);
   }
 }
 
@@ -332,7 +387,7 @@ sum_column (const ChainArguments &a, const Team &team,
   imk_shcentroid_end_column (&c, weighted, weight_x, coordinate);
   if (ALL)
     imk_shcentroid_end_column_spread (&c, weighted, weight_x, coordinate);
-  add_column_to_lane<ALL> (c, lane);
+  add_reals<ALL> (c, lane);
 }
 
 static __device__ __forceinline__ void
@@ -365,22 +420,6 @@ halve_all (ImkShcentroidReals *s, uint32_t lanes)
           __shfl_down_sync (0xffffffff, s->max_sample, step, lanes));
     }
   }
-}
-
-static __device__ __forceinline__ void
-add_band (ImkShcentroidReals *s, const ImkShcentroidReals &band)
-{
-  s->p += band.p;
-  s->pu += band.pu;
-  s->py += band.py;
-  s->q += band.q;
-  s->qu += band.qu;
-  s->quu += band.quu;
-  s->qy += band.qy;
-  s->qyy += band.qyy;
-  s->raw += band.raw;
-  s->max = band.max > s->max ? band.max : s->max;
-  s->max_sample = fmaxf (s->max_sample, band.max_sample);
 }
 
 /* The band that begins at row @y of the window: what lane 0 gets. Nothing of
@@ -432,7 +471,7 @@ sum_window (const ChainArguments &a, const Team &team,
         a, team, w, level, centre, y + team.warp * IMK_SHCENTROID_BAND_ROWS);
 
     if (!WIDE) {
-      add_band (&sums, band);
+      add_reals<true> (band, &sums);
       continue;
     }
     if (team.lane == 0)
@@ -440,7 +479,7 @@ sum_window (const ChainArguments &a, const Team &team,
     __syncthreads ();
     if (threadIdx.x == 0)
       for (uint32_t i = 0; i < team.n_warps; i++)
-        add_band (&sums, team.meeting->sums[i]);
+        add_reals<true> (team.meeting->sums[i], &sums);
     __syncthreads ();
   }
   return sums;

@@ -41,7 +41,7 @@ struct MatchMeeting {
   Meeting team;
   double best[CHAIN_MAX_WARPS];
   int32_t best_index[CHAIN_MAX_WARPS];
-  ImkShcentroidLight light;
+  ImkShcentroidCellSums sums;
   ImkShcentroidPeak peak;
   ImkShcentroidProducts nine[9];
   double scores[9];
@@ -189,8 +189,8 @@ sum_match (const ChainArguments &a, const ImkShcentroidWindow &w,
       p += m.columns[x];
       raw += m.columns[w.width + x];
     }
-    meeting->light.p = p;
-    meeting->light.raw = raw;
+    meeting->sums.p = p;
+    meeting->sums.raw = raw;
   }
   __syncthreads ();
 }
@@ -263,6 +263,13 @@ sum_products (const ImkShcentroidMatch &m, const MatchLayout &layout,
   return sum;
 }
 
+/* Is @score at @index better than the best so far? The first of equals is. */
+static __device__ __forceinline__ bool
+is_better (double score, int32_t index, double best, int32_t best_index)
+{
+  return score > best || (score == best && index < best_index);
+}
+
 /* Returns, to thread 0: the index of the best shift; -1 for none */
 static __device__ __forceinline__ int32_t
 find_best (const ChainArguments &a, const Team &team,
@@ -290,7 +297,7 @@ find_best (const ChainArguments &a, const Team &team,
     double score = __shfl_xor_sync (0xffffffff, best, step);
     int32_t index = __shfl_xor_sync (0xffffffff, best_index, step);
 
-    if (imk_shcentroid_is_better (score, index, best, best_index)) {
+    if (is_better (score, index, best, best_index)) {
       best = score;
       best_index = index;
     }
@@ -301,7 +308,7 @@ find_best (const ChainArguments &a, const Team &team,
   }
   __syncthreads ();
   for (uint32_t i = 0; i < team.n_warps; i++)
-    if (imk_shcentroid_is_better (
+    if (is_better (
             meeting->best[i], meeting->best_index[i], best, best_index)) {
       best = meeting->best[i];
       best_index = meeting->best_index[i];
@@ -432,10 +439,10 @@ read_match (const ChainArguments &a, const Team &team, uint32_t index,
   c.level = imk_shcentroid_level (
       &params, rect.threshold, range.min, range.max, brightest);
   if (threadIdx.x == 0) {
-    meeting->light = imk_shcentroid_no_light ();
-    meeting->light.max = range.n > 0 ? range.max : meeting->light.max;
-    meeting->light.max_sample = max_sample;
-    meeting->light.n = range.n;
+    meeting->sums = imk_shcentroid_no_sums ();
+    meeting->sums.max = range.n > 0 ? range.max : meeting->sums.max;
+    meeting->sums.max_sample = max_sample;
+    meeting->sums.n = range.n;
   }
   __syncthreads ();
   sum_match (a, c.window, layout, c.level, c.weight, meeting);
@@ -469,8 +476,8 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
   c = read_match<Sample, CALIBRATED> (chain, team, index, layout, meeting);
   m = imk_shcentroid_match (
       &c.window, &rect, &a.anchors[index], &t, params.search_range);
-  centre_match (c.window, layout,
-      imk_shcentroid_mean (meeting->light.p, meeting->light.n));
+  centre_match (
+      c.window, layout, imk_shcentroid_mean (meeting->sums.p, meeting->sums.n));
   add_totals (layout.pixels + layout.pad, layout.stride, c.window.width,
       c.window.height, layout.totals);
   best = find_best (chain, team, m, layout, totals, meeting);
@@ -494,9 +501,9 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
     double *held = chain.common.held + 2 * (size_t) index;
     ImkShcentroidRow row;
 
-    imk_shcentroid_finish_match (&row, &meeting->light, &meeting->peak,
-        &spreads, &rect, &a.anchors[index], &c.window, &params,
-        chain.common.fresh, held, &c.track, &chain.slopes[index]);
+    imk_shcentroid_finish_match (&row, &meeting->sums, &meeting->peak, &spreads,
+        &rect, &a.anchors[index], &c.window, &params, chain.common.fresh, held,
+        &c.track, &chain.slopes[index]);
     if (imk_shcentroid_tracks (&params))
       chain.tracks[index] = c.track;
     keep_row<ALL> (chain.common, row, index, meeting->row);

@@ -7,14 +7,6 @@
 #include "shcentroid/cuda/shcentroid-choice.cuh"
 #include "shcentroid/cuda/shcentroid-tasks.cuh"
 
-/* Tasks on the device, and what a launch of them needs. */
-struct Tasks {
-  Task *tasks;
-  uint32_t n_tasks, n_threads, n_scratch;
-  uint32_t shared_size; /* bytes a block */
-  uint64_t n_weights;
-};
-
 /* Correlation, all on the device; nothing of it without templates. */
 struct Matching {
   ImkShcentroidTemplates templates; /* without what it points to */
@@ -29,7 +21,6 @@ struct Matching {
 
 struct Cuda {
   Arguments arguments;         /* all but the images and the tasks */
-  void *memory;                /* on the device: rects, scratch, what is held */
   Tasks integers, fine, reals; /* fine: integers, on more blocks */
   small::Layout layout;
   bool is_map;
@@ -62,50 +53,35 @@ struct Cuda {
 /* ------------------------------------------------------------------------
  * The backend. */
 
-/* One allocation for all; @scratch and @held follow what is uploaded. */
-static ImkStatus
-upload (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
-{
-  Arguments *a = &cuda->arguments;
-  size_t rects_size = plan->n_rects * sizeof (ImkShcentroidRect);
-  size_t scratch_size = cuda->integers.n_scratch * sizeof (Scratch);
-  size_t held_size = plan->n_rects * 2 * sizeof (double);
-  cudaStream_t stream = cudaStreamPerThread;
-  uint8_t *memory;
-  ImkStatus status = IMK_CUDA (
-      error, cudaMalloc (&cuda->memory, rects_size + scratch_size + held_size));
-
-  if (status != IMK_OK)
-    return status;
-  /* sizes are multiples of 8 */
-  memory = (uint8_t *) cuda->memory;
-  a->rects = (ImkShcentroidRect *) memory;
-  a->scratch = (Scratch *) (memory += rects_size);
-  a->held = (double *) (memory += scratch_size);
-  status = IMK_CUDA (error, cudaMemcpyAsync ((void *) a->rects, plan->rects,
-                                rects_size, cudaMemcpyHostToDevice, stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaMemsetAsync (a->scratch, 0, scratch_size + held_size, stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  return status;
-}
-
 /* @size bytes, uploaded from @from, or zero without. */
 static ImkStatus
 upload_table (void **to, const void *from, size_t size, ImkError *error)
 {
   cudaStream_t stream = cudaStreamPerThread;
-  ImkStatus status = IMK_CUDA (error, cudaMalloc (to, size));
 
-  if (status == IMK_OK && from)
-    status = IMK_CUDA (error,
-        cudaMemcpyAsync (*to, from, size, cudaMemcpyHostToDevice, stream));
-  else if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemsetAsync (*to, 0, size, stream));
-  return status == IMK_OK ? IMK_CUDA (error, cudaStreamSynchronize (stream))
-                          : status;
+  IMK_TRY (IMK_CUDA (error, cudaMalloc (to, size)));
+  if (from)
+    IMK_TRY (IMK_CUDA (error,
+        cudaMemcpyAsync (*to, from, size, cudaMemcpyHostToDevice, stream)));
+  else
+    IMK_TRY (IMK_CUDA (error, cudaMemsetAsync (*to, 0, size, stream)));
+  return IMK_CUDA (error, cudaStreamSynchronize (stream));
+}
+
+/* What all kernels need of the cells. */
+static ImkStatus
+upload_cells (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  Arguments *a = &cuda->arguments;
+  size_t n = plan->n_rects, n_scratch = cuda->integers.n_scratch;
+
+  IMK_TRY (upload_table (
+      (void **) &a->rects, plan->rects, n * sizeof (ImkShcentroidRect), error));
+  IMK_TRY (upload_table (
+      (void **) &a->held, nullptr, n * 2 * sizeof (double), error));
+  return n_scratch ? upload_table ((void **) &a->scratch, nullptr,
+                         n_scratch * sizeof (Scratch), error)
+                   : IMK_OK;
 }
 
 /* Rows begin where a vector of two pixels does, and words that reach beyond the
@@ -116,20 +92,17 @@ upload_pixels (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   size_t row = plan->width * sizeof (ImkShcentroidPixel);
   size_t stride, size;
   cudaStream_t stream = cudaStreamPerThread;
-  ImkStatus status;
 
   cuda->pixel_stride = imk_div_up (plan->width, 4) * 4;
   stride = cuda->pixel_stride * sizeof (ImkShcentroidPixel);
   size = stride * plan->height;
   for (size_t i = 0; i < (size_t) plan->width * plan->height; i++)
     cuda->bad |= plan->pixels[i].flat == 0.0f;
-  status = upload_table ((void **) &cuda->pixels, nullptr, size, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMemcpy2DAsync (cuda->pixels, stride, plan->pixels, row, row,
-                   plan->height, cudaMemcpyHostToDevice, stream));
-  return status == IMK_OK ? IMK_CUDA (error, cudaStreamSynchronize (stream))
-                          : status;
+  IMK_TRY (upload_table ((void **) &cuda->pixels, nullptr, size, error));
+  IMK_TRY (IMK_CUDA (
+      error, cudaMemcpy2DAsync (cuda->pixels, stride, plan->pixels, row, row,
+                 plan->height, cudaMemcpyHostToDevice, stream)));
+  return IMK_CUDA (error, cudaStreamSynchronize (stream));
 }
 
 /* All rows of a grid have the columns of the first. */
@@ -141,8 +114,7 @@ upload_columns (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   ImkStatus status;
 
   if (!cell_of)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to plan %u cells.", plan->n_rects);
+    return IMK_NO_MEMORY (error, "to plan %u cells.", plan->n_rects);
   for (uint32_t i = 0; i < plan->columns; i++)
     for (uint32_t k = 0; k < plan->rects[i].width; k++)
       cell_of[plan->rects[i].x + k] = (uint16_t) i;
@@ -156,20 +128,18 @@ static ImkStatus
 upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
 {
   size_t n_samples = plan->type == IMK_TYPE_U8 ? 256 : 65536;
-  ImkStatus status = upload_table ((void **) &cuda->tracks, nullptr,
-      plan->n_rects * sizeof (ImkShcentroidTrack), error);
 
-  if (status == IMK_OK)
-    status = upload_table ((void **) &cuda->slopes, nullptr,
-        plan->n_rects * sizeof (ImkShcentroidSlope), error);
-  if (status == IMK_OK && plan->columns)
-    status = upload_columns (cuda, plan, error);
-  if (status == IMK_OK && plan->pixels)
-    status = upload_pixels (cuda, plan, error);
-  if (status == IMK_OK && plan->lut)
-    status = upload_table (
-        (void **) &cuda->lut, plan->lut, n_samples * sizeof (float), error);
-  return status;
+  IMK_TRY (upload_table ((void **) &cuda->tracks, nullptr,
+      plan->n_rects * sizeof (ImkShcentroidTrack), error));
+  IMK_TRY (upload_table ((void **) &cuda->slopes, nullptr,
+      plan->n_rects * sizeof (ImkShcentroidSlope), error));
+  if (plan->columns)
+    IMK_TRY (upload_columns (cuda, plan, error));
+  if (plan->pixels)
+    IMK_TRY (upload_pixels (cuda, plan, error));
+  return plan->lut ? upload_table ((void **) &cuda->lut, plan->lut,
+                         n_samples * sizeof (float), error)
+                   : IMK_OK;
 }
 
 /* Blocks whose cells do not fit into shared memory are as many as keep the
@@ -179,23 +149,20 @@ upload_match_memory (Matching *m, uint32_t n_cells, ImkError *error)
 {
   MatchLayout layout;
   int device = 0, n_processors = 1;
-  ImkStatus status;
 
   m->layout_size =
       lay_out_match (m->width, m->height, IMK_SHCENTROID_MAX_SEARCH_RANGE,
           m->templates.width * m->templates.height, nullptr, &layout);
-  status = IMK_CUDA (error, cudaGetDevice (&device));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaDeviceGetAttribute (&n_processors,
-                                  cudaDevAttrMultiProcessorCount, device));
+  IMK_TRY (IMK_CUDA (error, cudaGetDevice (&device)));
+  IMK_TRY (IMK_CUDA (error, cudaDeviceGetAttribute (&n_processors,
+                                cudaDevAttrMultiProcessorCount, device)));
   m->n_blocks = 4 * (uint32_t) n_processors;
   if (m->n_blocks > n_cells)
     m->n_blocks = n_cells;
   if (m->layout_size <= MAX_SHARED)
     m->n_blocks = 1; /* of the template from the frame */
-  return status != IMK_OK ? status
-                          : upload_table ((void **) &m->memory, nullptr,
-                                (size_t) m->n_blocks * m->layout_size, error);
+  return upload_table ((void **) &m->memory, nullptr,
+      (size_t) m->n_blocks * m->layout_size, error);
 }
 
 static ImkStatus
@@ -204,7 +171,6 @@ upload_match (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   const ImkShcentroidTemplates *t = &plan->templates;
   Matching *m = &cuda->matching;
   size_t n_totals = t->n * ((size_t) t->width + 1) * ((size_t) t->height + 1);
-  ImkStatus status;
 
   if (t->n == 0)
     return IMK_OK;
@@ -216,16 +182,13 @@ upload_match (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
     m->width = rect->width > m->width ? rect->width : m->width;
     m->height = rect->height > m->height ? rect->height : m->height;
   }
-  status = upload_table ((void **) &m->patterns, t->pixels,
-      (size_t) t->n * t->width * t->height * sizeof (float), error);
-  if (status == IMK_OK)
-    status = upload_table ((void **) &m->totals, t->totals,
-        n_totals * sizeof (ImkShcentroidTotal), error);
-  if (status == IMK_OK)
-    status = upload_table ((void **) &m->anchors, t->anchors,
-        plan->n_rects * sizeof (ImkShcentroidAnchor), error);
-  return status != IMK_OK ? status
-                          : upload_match_memory (m, plan->n_rects, error);
+  IMK_TRY (upload_table ((void **) &m->patterns, t->pixels,
+      (size_t) t->n * t->width * t->height * sizeof (float), error));
+  IMK_TRY (upload_table ((void **) &m->totals, t->totals,
+      n_totals * sizeof (ImkShcentroidTotal), error));
+  IMK_TRY (upload_table ((void **) &m->anchors, t->anchors,
+      plan->n_rects * sizeof (ImkShcentroidAnchor), error));
+  return upload_match_memory (m, plan->n_rects, error);
 }
 
 static ImkStatus
@@ -233,21 +196,19 @@ upload_linear (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
 {
   const ImkShcentroidFilter *f = &plan->filter;
   size_t n = plan->n_rects;
-  ImkStatus status = IMK_OK;
 
-  if (f->n_weights > 0)
-    status = upload_table ((void **) &cuda->filter_weights, f->weights,
-        f->n_weights * sizeof (float), error);
-  if (status == IMK_OK && f->n_weights > 0)
-    status = upload_table (
-        (void **) &cuda->filter_at, f->at, n * sizeof (*f->at), error);
-  if (status == IMK_OK && plan->pupils)
-    status = upload_table ((void **) &cuda->pupils, plan->pupils,
-        n * IMK_SHCENTROID_N_PUPILS * sizeof (*plan->pupils), error);
-  if (status == IMK_OK && plan->pupils)
-    status = upload_table (
-        (void **) &cuda->mean, nullptr, sizeof (*cuda->mean), error);
-  return status;
+  if (f->n_weights > 0) {
+    IMK_TRY (upload_table ((void **) &cuda->filter_weights, f->weights,
+        f->n_weights * sizeof (float), error));
+    IMK_TRY (upload_table (
+        (void **) &cuda->filter_at, f->at, n * sizeof (*f->at), error));
+  }
+  if (!plan->pupils)
+    return IMK_OK;
+  IMK_TRY (upload_table ((void **) &cuda->pupils, plan->pupils,
+      n * IMK_SHCENTROID_N_PUPILS * sizeof (*plan->pupils), error));
+  return upload_table (
+      (void **) &cuda->mean, nullptr, sizeof (*cuda->mean), error);
 }
 
 /* Teams as wide as the widest cell, as high as the highest. */
@@ -282,7 +243,9 @@ cuda_destroy (void *state)
 
   if (!cuda)
     return;
-  cudaFree (cuda->memory); /* waits for kernels that use it */
+  cudaFree ((void *) cuda->arguments.rects); /* waits for kernels that use it */
+  cudaFree (cuda->arguments.held);
+  cudaFree (cuda->arguments.scratch);
   cudaFree (cuda->integers.tasks);
   cudaFree (cuda->fine.tasks);
   cudaFree (cuda->reals.tasks);
@@ -311,19 +274,14 @@ plan_and_upload (Planner planner, Tasks *to, ImkError *error)
   ImkStatus status;
 
   plan_tasks (&planner);
-  planner.tasks = (Task *) malloc (planner.n_tasks * sizeof (Task));
+  planner.tasks = (Task *) malloc (planner.needs.n_tasks * sizeof (Task));
   if (!planner.tasks)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to plan %u cells.", planner.plan->n_rects);
+    return IMK_NO_MEMORY (error, "to plan %u cells.", planner.plan->n_rects);
   plan_tasks (&planner);
-  status = upload_table ((void **) &to->tasks, planner.tasks,
-      planner.n_tasks * sizeof (Task), error);
+  *to = planner.needs;
+  status = upload_table (
+      (void **) &to->tasks, planner.tasks, to->n_tasks * sizeof (Task), error);
   free (planner.tasks);
-  to->n_tasks = planner.n_tasks;
-  to->n_threads = planner.n_threads;
-  to->n_scratch = planner.n_scratch;
-  to->shared_size = planner.shared_size;
-  to->n_weights = planner.n_weights;
   return status;
 }
 
@@ -358,24 +316,15 @@ make_room (Cuda *cuda, ImkError *error)
 static ImkStatus
 take_params (Cuda *cuda, const ImkShcentroidParams *params, ImkError *error)
 {
-  if (wants_staging (cuda, params)) {
-    ImkStatus status = make_room (cuda, error);
-
-    if (status != IMK_OK)
-      return status;
-  }
-
   bool weighted = params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
   uint64_t n = cuda->layout.side > 0 ? small::n_weights (&cuda->layout)
                                      : cuda->reals.n_weights;
   size_t size = n * sizeof (double);
 
+  if (wants_staging (cuda, params))
+    IMK_TRY (make_room (cuda, error));
   if (weighted && !cuda->weights && size > 0) {
-    ImkStatus status =
-        IMK_CUDA (error, cudaMalloc ((void **) &cuda->weights, size));
-
-    if (status != IMK_OK)
-      return status;
+    IMK_TRY (IMK_CUDA (error, cudaMalloc ((void **) &cuda->weights, size)));
     cuda->stale = true;
   }
   cuda->stale |= params->sigma != cuda->arguments.params.sigma;
@@ -384,17 +333,11 @@ take_params (Cuda *cuda, const ImkShcentroidParams *params, ImkError *error)
 }
 
 static ImkStatus
-cuda_create (const void *data, const void *params, uint32_t n_threads,
-    void **state, ImkError *error)
+set_up (Cuda *cuda, const ImkShcentroidPlan *plan,
+    const ImkShcentroidParams *params, ImkError *error)
 {
-  const ImkShcentroidPlan *plan = (const ImkShcentroidPlan *) data;
-  Cuda *cuda = (Cuda *) calloc (1, sizeof (*cuda));
   Planner planner = {};
-  ImkStatus status;
 
-  if (!cuda)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to plan %u cells.", plan->n_rects);
   planner.plan = plan;
   planner.all = plan->fields == IMK_SHCENTROID_FIELDS_ALL;
   planner.sample_size = (uint32_t) imk_type_size (plan->type);
@@ -406,23 +349,29 @@ cuda_create (const void *data, const void *params, uint32_t n_threads,
   cuda->arguments.fresh = true;
   cuda->layout = small::lay_out (plan);
   plan_chain (cuda, plan);
-  status = plan_and_upload (planner, &cuda->integers, error);
+  IMK_TRY (plan_and_upload (planner, &cuda->integers, error));
   planner.fine = true;
-  if (status == IMK_OK)
-    status = plan_and_upload (planner, &cuda->fine, error);
+  IMK_TRY (plan_and_upload (planner, &cuda->fine, error));
   planner.reals = true;
-  if (status == IMK_OK)
-    status = plan_and_upload (planner, &cuda->reals, error);
-  if (status == IMK_OK)
-    status = upload (cuda, plan, error);
-  if (status == IMK_OK)
-    status = upload_chain (cuda, plan, error);
-  if (status == IMK_OK)
-    status = upload_match (cuda, plan, error);
-  if (status == IMK_OK)
-    status = upload_linear (cuda, plan, error);
-  if (status == IMK_OK)
-    status = take_params (cuda, (const ImkShcentroidParams *) params, error);
+  IMK_TRY (plan_and_upload (planner, &cuda->reals, error));
+  IMK_TRY (upload_cells (cuda, plan, error));
+  IMK_TRY (upload_chain (cuda, plan, error));
+  IMK_TRY (upload_match (cuda, plan, error));
+  IMK_TRY (upload_linear (cuda, plan, error));
+  return take_params (cuda, params, error);
+}
+
+static ImkStatus
+cuda_create (const void *data, const void *params, uint32_t n_threads,
+    void **state, ImkError *error)
+{
+  const ImkShcentroidPlan *plan = (const ImkShcentroidPlan *) data;
+  Cuda *cuda = (Cuda *) calloc (1, sizeof (*cuda));
+  ImkStatus status;
+
+  if (!cuda)
+    return IMK_NO_MEMORY (error, "to plan %u cells.", plan->n_rects);
+  status = set_up (cuda, plan, (const ImkShcentroidParams *) params, error);
   if (status == IMK_OK)
     *state = cuda;
   else
@@ -516,22 +465,19 @@ launch_reals (Cuda *cuda, const Choice &choice, ChainArguments *a,
     cudaLaunchConfig_t *launch, ImkError *error)
 {
   const Tasks *tasks = &cuda->reals;
-  ImkStatus status = IMK_OK;
 
   launch->gridDim = dim3 (tasks->n_tasks);
   if (choice.weighted && cuda->stale) {
     launch->blockDim = dim3 (CHAIN_THREADS);
-    status = IMK_CUDA_LAUNCH (error, *launch, reals::make_weights,
+    IMK_TRY (IMK_CUDA_LAUNCH (error, *launch, reals::make_weights,
         (const Task *) tasks->tasks, cuda->arguments.rects,
-        cuda->arguments.params.sigma, cuda->weights);
-    cuda->stale = status != IMK_OK;
+        cuda->arguments.params.sigma, cuda->weights));
+    cuda->stale = false;
   }
   a->common.tasks = tasks->tasks;
   launch->blockDim = dim3 (tasks->n_threads);
   launch->dynamicSmemBytes = tasks->shared_size;
-  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, *launch,
-                                choose_reals_kernel (choice), *a)
-                          : status;
+  return IMK_CUDA_LAUNCH (error, *launch, choose_reals_kernel (choice), *a);
 }
 
 static ImkStatus
@@ -539,21 +485,18 @@ launch_small_reals (Cuda *cuda, const Choice &choice, ChainArguments *a,
     cudaLaunchConfig_t *launch, ImkError *error)
 {
   uint32_t n = a->common.n_rects;
-  ImkStatus status = IMK_OK;
 
   if (choice.weighted && cuda->stale) {
     launch->gridDim = dim3 (imk_div_up (n, (uint32_t) small::THREADS));
     launch->blockDim = dim3 (small::THREADS);
-    status = IMK_CUDA_LAUNCH (error, *launch, small::make_weights,
+    IMK_TRY (IMK_CUDA_LAUNCH (error, *launch, small::make_weights,
         cuda->arguments.rects, n, cuda->layout.side,
-        cuda->arguments.params.sigma, cuda->weights);
-    cuda->stale = status != IMK_OK;
+        cuda->arguments.params.sigma, cuda->weights));
+    cuda->stale = false;
   }
   small::configure (&cuda->layout, launch);
-  return status == IMK_OK
-             ? IMK_CUDA_LAUNCH (error, *launch,
-                   choose_small_reals_kernel (choice), *a, cuda->layout)
-             : status;
+  return IMK_CUDA_LAUNCH (
+      error, *launch, choose_small_reals_kernel (choice), *a, cuda->layout);
 }
 
 static ImkStatus
@@ -579,16 +522,15 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   ChainArguments a = chain_arguments (cuda);
   Choice choice = make_choice (cuda);
   cudaLaunchConfig_t launch = {};
-  ImkStatus status;
 
   launch.stream = stream;
   if (!takes_reals (cuda))
-    status = launch_teams (cuda, choice, &a, &launch, error);
+    IMK_TRY (launch_teams (cuda, choice, &a, &launch, error));
   else if (choice.side > 0)
-    status = launch_small_reals (cuda, choice, &a, &launch, error);
+    IMK_TRY (launch_small_reals (cuda, choice, &a, &launch, error));
   else
-    status = launch_reals (cuda, choice, &a, &launch, error);
-  return status != IMK_OK ? status : launch_join (&a, stream, error);
+    IMK_TRY (launch_reals (cuda, choice, &a, &launch, error));
+  return launch_join (&a, stream, error);
 }
 
 /* A thread for every shift, as far as they go. */
@@ -611,7 +553,6 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   MatchArguments a = {};
   MatchLayout layout;
   Choice choice = make_choice (cuda);
-  ImkStatus status = IMK_OK;
 
   a.chain = chain_arguments (cuda);
   a.patterns = m->patterns;
@@ -626,15 +567,14 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   if (m->from_frame) {
     launch.gridDim = dim3 (1);
     launch.blockDim = dim3 (MATCH_THREADS);
-    status =
-        IMK_CUDA_LAUNCH (error, launch, choose_template_kernel (choice), a);
+    IMK_TRY (
+        IMK_CUDA_LAUNCH (error, launch, choose_template_kernel (choice), a));
   }
   launch.gridDim = dim3 (choice.global ? m->n_blocks : a.chain.common.n_rects);
   launch.blockDim = dim3 (match_threads (m, range));
   launch.dynamicSmemBytes = choice.global ? 0 : a.layout_size;
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, launch, choose_match_kernel (choice), a);
-  return status != IMK_OK ? status : launch_join (&a.chain, stream, error);
+  IMK_TRY (IMK_CUDA_LAUNCH (error, launch, choose_match_kernel (choice), a));
+  return launch_join (&a.chain, stream, error);
 }
 
 static ImkStatus
@@ -646,7 +586,6 @@ launch_linear (Cuda *cuda, cudaStream_t stream, ImkError *error)
   cudaLaunchConfig_t launch = {};
   LinearArguments a = {};
   Choice choice = make_choice (cuda);
-  ImkStatus status = IMK_OK;
 
   a.chain = chain_arguments (cuda);
   a.weights = cuda->filter_weights;
@@ -658,15 +597,14 @@ launch_linear (Cuda *cuda, cudaStream_t stream, ImkError *error)
   if (pupils && !local) {
     launch.gridDim = dim3 (1);
     launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
-    status = IMK_CUDA_LAUNCH (error, launch, choose_mean_kernel (choice), a);
+    IMK_TRY (IMK_CUDA_LAUNCH (error, launch, choose_mean_kernel (choice), a));
   }
   launch.gridDim = dim3 (imk_div_up (a.chain.common.n_rects,
       pupils ? (uint32_t) LINEAR_THREADS : (uint32_t) LINEAR_WARPS));
   launch.blockDim = dim3 (LINEAR_THREADS);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (
-        error, launch, choose_linear_kernel (choice, pupils), a);
-  return status != IMK_OK ? status : launch_join (&a.chain, stream, error);
+  IMK_TRY (IMK_CUDA_LAUNCH (
+      error, launch, choose_linear_kernel (choice, pupils), a));
+  return launch_join (&a.chain, stream, error);
 }
 
 /* Coarse tasks where the frame comes over a bus, and none where a thread can
@@ -678,7 +616,6 @@ launch_plain (Cuda *cuda, bool on_device, cudaStream_t stream, ImkError *error)
   Choice choice = make_choice (cuda);
   cudaLaunchConfig_t launch = {};
   const Tasks *tasks;
-  ImkStatus status = IMK_OK;
 
   on_device |= choice.leveled;
   choice.cut &= cuda->is_map || a.params.threshold > 0.0;
@@ -694,12 +631,10 @@ launch_plain (Cuda *cuda, bool on_device, cudaStream_t stream, ImkError *error)
   launch.gridDim = dim3 (tasks->n_tasks);
   launch.blockDim = dim3 (tasks->n_threads);
   if (choice.leveled && tasks->n_scratch > 0)
-    status =
-        IMK_CUDA_LAUNCH (error, launch, choose_extremes_kernel (choice), a);
+    IMK_TRY (
+        IMK_CUDA_LAUNCH (error, launch, choose_extremes_kernel (choice), a));
   launch.dynamicSmemBytes = tasks->shared_size;
-  return status == IMK_OK
-             ? IMK_CUDA_LAUNCH (error, launch, choose_kernel (choice), a)
-             : status;
+  return IMK_CUDA_LAUNCH (error, launch, choose_kernel (choice), a);
 }
 
 /* The frame is read where it is, or a copy of it is. */
@@ -713,12 +648,9 @@ place_frame (
   a->stride = in->stride;
   if (in->location == IMK_LOCATION_HOST_MAPPED &&
       wants_staging (cuda, &a->params)) {
-    ImkStatus status = IMK_CUDA (error,
+    IMK_TRY (IMK_CUDA (error,
         cudaMemcpy2DAsync (cuda->staged, cuda->staged_stride, in->data,
-            in->stride, a->row_size, in->height, cudaMemcpyDefault, stream));
-
-    if (status != IMK_OK)
-      return status;
+            in->stride, a->row_size, in->height, cudaMemcpyDefault, stream)));
     a->frame = cuda->staged;
     a->stride = cuda->staged_stride;
   }
@@ -733,33 +665,30 @@ output_of (const ImkImage *image)
 }
 
 static ImkStatus
-cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
-    ImkError *error)
+cuda_process (
+    void *state, const ImkImage *in, ImkImage *out, void *data, ImkError *error)
 {
   Cuda *cuda = (Cuda *) state;
   Arguments *a = &cuda->arguments;
-  ImkStatus status;
+  cudaStream_t stream = (cudaStream_t) data;
 
-  status = place_frame (cuda, in, (cudaStream_t) stream, error);
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (place_frame (cuda, in, stream, error));
   a->out = output_of (&out[0]);
   a->rounded = output_of (&out[1]);
   a->flags = (uint8_t *) out[2].data;
   if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
-    status = launch_match (cuda, (cudaStream_t) stream, error);
+    IMK_TRY (launch_match (cuda, stream, error));
   else if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED ||
            a->params.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS)
-    status = launch_linear (cuda, (cudaStream_t) stream, error);
+    IMK_TRY (launch_linear (cuda, stream, error));
   else if (imk_shcentroid_is_plain (
                &a->params, cuda->type, cuda->pixels || cuda->lut))
-    status = launch_plain (cuda, in->location == IMK_LOCATION_DEVICE,
-        (cudaStream_t) stream, error);
+    IMK_TRY (launch_plain (
+        cuda, in->location == IMK_LOCATION_DEVICE, stream, error));
   else
-    status = launch_chain (cuda, (cudaStream_t) stream, error);
-  if (status == IMK_OK)
-    a->fresh = cuda->lost = false;
-  return status;
+    IMK_TRY (launch_chain (cuda, stream, error));
+  a->fresh = cuda->lost = false;
+  return IMK_OK;
 }
 
 /* The next launch takes nothing as held, and holds what it finds: no call to

@@ -63,7 +63,7 @@ static __device__ __forceinline__ void
 keep_sums (const ImkShcentroidReals &sums, bool more, ImkShcentroidReals *to)
 {
   if (more)
-    add_band (to, sums);
+    add_reals<true> (sums, to);
   else
     *to = sums;
 }
@@ -485,7 +485,7 @@ sum_cells (const Task &task, uint32_t skipped, uint32_t columns,
 
       band.end = min (band.first + BAND_GROUPS, (uint32_t) task.groups);
       for (uint32_t u = lane; u < band.width; u += task.lanes)
-        add_column_to_lane<ALL> (
+        add_reals<ALL> (
             sum_column<ALL, WEIGHTED, CUT> (task, shared, band, columns, u),
             &s);
       halve_all<ALL> (&s, task.lanes);

@@ -317,7 +317,7 @@ __launch_bounds__ (THREADS, blocks_for (SIDE))
     level = find_level<SIDE> (a.common.params, cell, values);
 #pragma unroll
   for (uint32_t u = 0; u < SIDE; u++)
-    add_column_to_lane<false> (
+    add_reals<false> (
         sum_column<SIDE, WEIGHTED, CUT> (values, weights, level, u),
         &lanes[u % 2]);
   lanes[0].p += lanes[1].p;

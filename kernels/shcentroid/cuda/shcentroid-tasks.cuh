@@ -5,6 +5,14 @@
 #include "shcentroid/cuda/shcentroid-integers.cuh"
 #include "shcentroid/cuda/shcentroid-reals.cuh"
 
+/* Tasks, and what a launch of them needs. */
+struct Tasks {
+  Task *tasks; /* on the device */
+  uint32_t n_tasks, n_scratch;
+  uint64_t n_weights;              /* columns and rows of all cells */
+  uint32_t n_threads, shared_size; /* of the most demanding task; bytes */
+};
+
 struct Planner {
   const ImkShcentroidPlan *plan;
   bool reals; /* for the kernel of shcentroid-reals.cuh */
@@ -12,11 +20,9 @@ struct Planner {
   bool all;
   uint32_t sample_size;
 
-  Task *tasks; /* null while they are counted */
-  uint32_t n_tasks, n_scratch;
-  uint64_t n_weights;              /* columns and rows of all cells */
-  uint32_t n_threads, shared_size; /* of the most demanding task */
-  uint32_t widest;                 /* of the cells */
+  Task *tasks;     /* null while they are counted */
+  Tasks needs;     /* without its tasks */
+  uint32_t widest; /* of the cells */
 };
 
 static uint32_t
@@ -118,11 +124,13 @@ add_task (Planner *p, Task task)
   task.lanes = choose_lanes (p, &task, threads);
   size = (uint32_t) shared_size (
       p, task.n_cells, task.width, task.height, task.groups);
-  p->n_threads = threads > p->n_threads ? threads : p->n_threads;
-  p->shared_size = size > p->shared_size ? size : p->shared_size;
+  p->needs.n_threads =
+      threads > p->needs.n_threads ? threads : p->needs.n_threads;
+  p->needs.shared_size =
+      size > p->needs.shared_size ? size : p->needs.shared_size;
   if (p->tasks)
-    p->tasks[p->n_tasks] = task;
-  p->n_tasks++;
+    p->tasks[p->needs.n_tasks] = task;
+  p->needs.n_tasks++;
 }
 
 /* Cells [first, first + n) of one row of the grid, or one of a map. */
@@ -141,9 +149,9 @@ add_whole (Planner *p, uint32_t first, uint32_t n)
   task.y = left->y;
   task.width = (uint16_t) (right->x + right->width - left->x);
   task.height = left->height;
-  task.weights = (uint32_t) p->n_weights;
+  task.weights = (uint32_t) p->needs.n_weights;
   task.n_weights = task.width + n * task.height;
-  p->n_weights += task.n_weights;
+  p->needs.n_weights += task.n_weights;
   add_task (p, task);
 }
 
@@ -161,7 +169,7 @@ add_pieces (Planner *p, uint32_t cell)
   task.n_cells = 1;
   task.n_parts =
       imk_div_up (rect->width, columns) * imk_div_up (rect->height, rows);
-  task.scratch = p->n_scratch++;
+  task.scratch = p->needs.n_scratch++;
   for (uint32_t y = 0; y < rect->height; y += rows)
     for (uint32_t x = 0; x < rect->width; x += columns) {
       uint32_t right = rect->width - x, below = rect->height - y;
@@ -218,7 +226,7 @@ plan_tasks (Planner *p)
   const ImkShcentroidPlan *plan = p->plan;
   uint32_t n;
 
-  p->n_tasks = p->n_scratch = p->n_weights = 0;
+  p->needs.n_tasks = p->needs.n_scratch = p->needs.n_weights = 0;
   for (uint32_t i = 0; i < plan->n_rects; i++)
     if (plan->rects[i].width > p->widest)
       p->widest = plan->rects[i].width;

@@ -44,7 +44,7 @@ rim_median (const ImkPeaks *p, const Window *w, float *room)
       if (y == w->top || y == w->bottom - 1 || x == w->left ||
           x == w->right - 1)
         room[n++] = p->pixels[y * p->width + x];
-  qsort (room, n, sizeof (*room), imk_lattice_compare_floats);
+  qsort (room, n, sizeof (*room), imk_peaks_compare_floats);
   return n ? room[n / 2] : 0;
 }
 
@@ -301,7 +301,7 @@ lit_strength (Finder *f, double least)
     if (cabs (place_of (&f->lattice, i, j) - at) >= reach)
       beside[n++] = f->best_peaks[k].strength;
   }
-  qsort (beside, n, sizeof (*beside), imk_lattice_compare_floats);
+  qsort (beside, n, sizeof (*beside), imk_peaks_compare_floats);
   noise = n ? beside[(uint32_t) (0.95 * (n - 1))] : 0;
   return fmaxf ((float) least * f->strength, fminf (noise, f->strength / 2));
 }
@@ -497,10 +497,9 @@ imk_shcentroid_find_grid (const ImkImage *frame, ImkShcentroidLattice lattice,
 {
   Finder f = {0};
   uint32_t most = 0;
-  ImkStatus status = check (frame, lattice, least, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
+  IMK_TRY (check (frame, lattice, least, error));
   status = imk_peaks_init (&f.peaks, frame, error);
   for (int k = 0; k < IMK_PEAKS_N_SCALES && status == IMK_OK; k++) {
     status = imk_peaks_next (&f.peaks, error);

@@ -360,11 +360,3 @@ imk_lattice_follow (Finder *f, const ImkPeak *peaks, uint32_t n, Lattice *l)
       f->sites[n_left++] = f->sites[k];
   f->n_sites = n_left;
 }
-
-int
-imk_lattice_compare_floats (const void *a, const void *b)
-{
-  float x = *(const float *) a, y = *(const float *) b;
-
-  return (x > y) - (x < y);
-}

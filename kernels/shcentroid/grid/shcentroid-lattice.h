@@ -89,7 +89,6 @@ peak_at (const ImkPeak *peak)
 
 /* In the order of qsort (): by row, column, and the stronger peak first. */
 int imk_lattice_compare_sites (const void *a, const void *b);
-int imk_lattice_compare_floats (const void *a, const void *b);
 
 /* The point of the lattice next to a place, as (i, j). */
 void imk_lattice_nearest_point (

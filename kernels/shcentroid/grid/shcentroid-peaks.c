@@ -59,8 +59,8 @@ load (ImkPeaks *p, const ImkImage *frame)
   }
 }
 
-static int
-compare_floats (const void *a, const void *b)
+int
+imk_peaks_compare_floats (const void *a, const void *b)
 {
   float x = *(const float *) a, y = *(const float *) b;
 
@@ -85,7 +85,7 @@ remove_hot_pixels (const ImkPeaks *p, const float *from, float *to)
         largest = fmaxf (largest, near[k]);
       if (*at <= largest) /* nearly always */
         continue;
-      qsort (near, 8, sizeof (*near), compare_floats);
+      qsort (near, 8, sizeof (*near), imk_peaks_compare_floats);
       middle = (near[3] + near[4]) / 2;
       if (*at - middle > 10 * (largest - middle))
         to[at - from] = middle;
@@ -216,7 +216,7 @@ least_strength (const float *band, size_t n, float *samples)
     largest = fmaxf (largest, band[i]);
   for (size_t i = 0; i < n; i += step)
     samples[count++] = fabsf (band[i]);
-  qsort (samples, count, sizeof (float), compare_floats);
+  qsort (samples, count, sizeof (float), imk_peaks_compare_floats);
   return fmaxf (1.4826f * samples[count / 2], (float) LEAST_PART * largest);
 }
 
@@ -271,24 +271,23 @@ static ImkStatus
 find_maxima (ImkPeaks *p, const float *band, float least, ImkError *error)
 {
   size_t stride = p->width;
-  ImkStatus status = IMK_OK;
 
   p->n = 0;
   for (uint32_t y = 1; y + 1 < p->height; y++)
-    for (uint32_t x = 1; x + 1 < p->width && status == IMK_OK; x++) {
+    for (uint32_t x = 1; x + 1 < p->width; x++) {
       const float *at = band + y * stride + x;
 
       if (*at > least && is_maximum (at, stride))
-        status = add_peak (p,
+        IMK_TRY (add_peak (p,
             (ImkPeak){x + top_of (at[-1], at[0], at[1]),
                 y + top_of (at[-(ptrdiff_t) stride], at[0], at[stride]), *at},
-            error);
+            error));
     }
-  if (status == IMK_OK && p->n)
+  if (p->n)
     qsort (p->peaks, p->n, sizeof (*p->peaks), compare_peaks);
   if (p->n > MAX_PEAKS)
     p->n = MAX_PEAKS;
-  return status;
+  return IMK_OK;
 }
 
 ImkStatus

@@ -33,3 +33,6 @@ ImkStatus imk_peaks_init (
 ImkStatus imk_peaks_next (ImkPeaks *self, ImkError *error);
 
 void imk_peaks_clear (ImkPeaks *self);
+
+/* The order of float32 for qsort (). */
+int imk_peaks_compare_floats (const void *a, const void *b);

@@ -28,8 +28,7 @@ strength_at (const Finder *f, const ImkPeak *peaks, double part)
 
   for (uint32_t k = 0; k < f->n_sites; k++)
     strengths[k] = peaks[f->sites[k].peak].strength;
-  qsort (
-      strengths, f->n_sites, sizeof (*strengths), imk_lattice_compare_floats);
+  qsort (strengths, f->n_sites, sizeof (*strengths), imk_peaks_compare_floats);
   return strengths[(uint32_t) (part * (f->n_sites - 1))];
 }
 
@@ -158,58 +157,78 @@ is_alike (Point a, Point b, int symmetry)
   return cabs (ratio - 1) < TOLERANCE;
 }
 
+/* Votes, and how many others agree with each. */
+typedef struct Screened {
+  Point means[N_SCREENED];
+  uint32_t counts[N_SCREENED], n;
+} Screened;
+
+/* Some of the differences between the first @n voters. */
+static void
+screen_votes (Finder *f, uint32_t n, int symmetry, Screened *s)
+{
+  uint32_t n_votes = collect_votes (f, n), every = n_votes / N_SCREENED + 1;
+
+  s->n = 0;
+  measure_votes (f, n_votes, symmetry);
+  for (uint32_t k = 0; k < n_votes && s->n < N_SCREENED; k += every)
+    if (cabs (f->votes[k]) >= LEAST_PITCH) {
+      s->counts[s->n] = support (f, n_votes, k, symmetry, &s->means[s->n]);
+      s->n++;
+    }
+}
+
+/* Returns: the one that most agree with, the first of equals; s->n for none */
+static uint32_t
+most_supported (const Screened *s)
+{
+  uint32_t best = s->n;
+
+  for (uint32_t k = 0; k < s->n; k++)
+    if (s->counts[k] && (best == s->n || s->counts[k] > s->counts[best]))
+      best = k;
+  return best;
+}
+
 /* Proposes the few differences that most others agree with. */
 static ImkStatus
 propose (Finder *f, uint32_t n, int symmetry, ImkError *error)
 {
-  uint32_t n_votes = collect_votes (f, n);
-  uint32_t every = n_votes / N_SCREENED + 1, n_means = 0;
-  Point means[N_SCREENED], done[MAX_PROPOSALS];
-  uint32_t counts[N_SCREENED];
-  ImkStatus status = IMK_OK;
+  Screened s;
 
-  measure_votes (f, n_votes, symmetry);
-  for (uint32_t k = 0; k < n_votes && n_means < N_SCREENED; k += every)
-    if (cabs (f->votes[k]) >= LEAST_PITCH) {
-      counts[n_means] = support (f, n_votes, k, symmetry, &means[n_means]);
-      n_means++;
-    }
-  for (int p = 0; p < MAX_PROPOSALS && status == IMK_OK; p++) {
-    uint32_t best = N_SCREENED;
+  screen_votes (f, n, symmetry, &s);
+  for (int p = 0; p < MAX_PROPOSALS; p++) {
+    uint32_t best = most_supported (&s);
 
-    for (uint32_t k = 0; k < n_means; k++)
-      if (counts[k] && (best == N_SCREENED || counts[k] > counts[best]))
-        best = k;
-    if (best == N_SCREENED)
+    if (best == s.n)
       break;
-    done[p] = means[best];
-    for (uint32_t k = 0; k < n_means; k++)
-      if (is_alike (means[k], done[p], symmetry))
-        counts[k] = 0;
-    counts[best] = 0;
-    status = judge (f, f->voters, n,
-        (Lattice){.step = done[p], .turn = unit (2 * PI / symmetry)},
-        LEAST_PART, error);
+    for (uint32_t k = 0; k < s.n; k++)
+      if (is_alike (s.means[k], s.means[best], symmetry))
+        s.counts[k] = 0;
+    s.counts[best] = 0;
+    IMK_TRY (judge (f, f->voters, n,
+        (Lattice){.step = s.means[best], .turn = unit (2 * PI / symmetry)},
+        LEAST_PART, error));
   }
-  return status;
+  return IMK_OK;
 }
 
 /* The ratio of the best supported difference that is perpendicular to @a, but
  * of another length, to @a. Returns: 0 for none */
 static Point
-other_side (Point a, const Point *means, const uint32_t *counts, uint32_t n)
+other_side (Point a, const Screened *s)
 {
   uint32_t most = 0;
   Point best = 0;
 
-  for (uint32_t k = 0; k < n; k++) {
-    Point ratio = means[k] / a;
+  for (uint32_t k = 0; k < s->n; k++) {
+    Point ratio = s->means[k] / a;
     double length = cabs (ratio), angle = fabs (carg (ratio));
 
-    if (counts[k] > most && fabs (angle - PI / 2) < 0.5 * TOLERANCE &&
+    if (s->counts[k] > most && fabs (angle - PI / 2) < 0.5 * TOLERANCE &&
         fabs (log (length)) > 0.5 * TOLERANCE && length < MOST_ASPECT &&
         length > 1 / MOST_ASPECT) {
-      most = counts[k];
+      most = s->counts[k];
       best = cimag (ratio) < 0 ? -ratio : ratio;
     }
   }
@@ -221,22 +240,16 @@ other_side (Point a, const Point *means, const uint32_t *counts, uint32_t n)
 static ImkStatus
 propose_rectangle (Finder *f, uint32_t n, ImkError *error)
 {
-  uint32_t n_votes = collect_votes (f, n);
-  uint32_t every = n_votes / N_SCREENED + 1, n_means = 0, best = 0;
-  Point means[N_SCREENED], turn;
-  uint32_t counts[N_SCREENED];
+  Screened s;
+  uint32_t best;
+  Point turn;
 
-  measure_votes (f, n_votes, 2);
-  for (uint32_t k = 0; k < n_votes && n_means < N_SCREENED; k += every)
-    if (cabs (f->votes[k]) >= LEAST_PITCH) {
-      counts[n_means] = support (f, n_votes, k, 2, &means[n_means]);
-      best = counts[n_means] > counts[best] ? n_means : best;
-      n_means++;
-    }
-  turn = n_means ? other_side (means[best], means, counts, n_means) : 0;
+  screen_votes (f, n, 2, &s);
+  best = most_supported (&s);
+  turn = best < s.n ? other_side (s.means[best], &s) : 0;
   return turn == 0 ? IMK_OK
                    : judge (f, f->voters, n,
-                         (Lattice){.step = means[best], .turn = turn},
+                         (Lattice){.step = s.means[best], .turn = turn},
                          LEAST_RECTANGLE, error);
 }
 
@@ -325,22 +338,21 @@ ImkStatus
 imk_lattice_search_scale (
     Finder *f, ImkShcentroidLattice lattice, ImkError *error)
 {
-  ImkStatus status = make_room (f, error);
-
-  for (uint32_t n = LEAST_SPOTS; status == IMK_OK && f->peaks.n >= n;) {
+  IMK_TRY (make_room (f, error));
+  for (uint32_t n = LEAST_SPOTS; f->peaks.n >= n;) {
     uint32_t n_voters = choose_voters (f, n);
 
     if (!n_voters)
       return IMK_NO_MEMORY (error, "for %u spots.", n);
-    if (lattice != IMK_SHCENTROID_LATTICE_HEXAGONAL)
-      status = propose (f, n_voters, 4, error);
-    if (lattice != IMK_SHCENTROID_LATTICE_HEXAGONAL && status == IMK_OK)
-      status = propose_rectangle (f, n_voters, error);
-    if (lattice != IMK_SHCENTROID_LATTICE_SQUARE && status == IMK_OK)
-      status = propose (f, n_voters, 6, error);
+    if (lattice != IMK_SHCENTROID_LATTICE_HEXAGONAL) {
+      IMK_TRY (propose (f, n_voters, 4, error));
+      IMK_TRY (propose_rectangle (f, n_voters, error));
+    }
+    if (lattice != IMK_SHCENTROID_LATTICE_SQUARE)
+      IMK_TRY (propose (f, n_voters, 6, error));
     if (n == f->peaks.n)
       break;
     n = 2 * n < f->peaks.n ? 2 * n : f->peaks.n;
   }
-  return status;
+  return IMK_OK;
 }
