@@ -122,8 +122,8 @@ ImkStatus gst_imaging_filter_download (GstImagingFilter *self,
 /**
  * gst_imaging_filter_peek: (skip)
  *
- * The same, but `stats` does not count it: for a look at the first frames,
- * which is no part of what a frame costs.
+ * As gst_imaging_filter_download(), but `stats` does not count it: for a look
+ * at the first frames, which is no part of what a frame costs.
  */
 GST_IMAGING_API
 ImkStatus gst_imaging_filter_peek (GstImagingFilter *self,
@@ -132,8 +132,7 @@ ImkStatus gst_imaging_filter_peek (GstImagingFilter *self,
 /**
  * gst_imaging_filter_renew: (skip)
  *
- * The same without closing first: for an open() that leaves the old kernel in
- * place until it has a new one. On an error nothing has changed.
+ * As gst_imaging_engine_renew().
  */
 GST_IMAGING_API
 ImkStatus gst_imaging_filter_renew (GstImagingFilter *self, ImkError *error);

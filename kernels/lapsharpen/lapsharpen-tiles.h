@@ -5,8 +5,9 @@
  * v is a sample, i counts the samples of a tile, of all measured channels.
  * Samples outside the frame have the value of the nearest one inside.
  *
- *   variance  = mean L^2 - (mean L)^2, L = 4 v - the neighbours that share a
- * side J. L. Pech-Pacheco et al., "Diatom autofocusing in brightfield
+ *   variance  = mean L^2 - (mean L)^2, L = 4 v - the neighbours at its
+ *               sides
+ *               J. L. Pech-Pacheco et al., "Diatom autofocusing in brightfield
  *               microscopy" (2000)
  *   tenengrad = mean (Gx^2 + Gy^2), G from the Sobel operators
  *               E. Krotkov, "Focusing" (1987), after J. M. Tenenbaum (1970),

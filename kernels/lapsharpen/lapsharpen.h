@@ -83,7 +83,7 @@ typedef struct ImkLapsharpenArea {
  * @width, @height: pixels, 1..65535 each
  * @type: IMK_TYPE_U8, IMK_TYPE_U16 or IMK_TYPE_F32. f32 ignores @depth and
  *   @shift; it has no alpha channel, range, tables, other storage or
- * METHOD_CAS. Counts are units of the data
+ *   METHOD_CAS. Counts are units of the data
  * @channels: interleaved samples a pixel, 1..4
  * @depth: significant bits of a sample, 1..8 for u8, 1..16 for u16; a larger
  *   sample comes out as the largest
@@ -264,7 +264,7 @@ IMK_API ImkStatus imk_lapsharpen_update (
  * 1 / (radius sqrt (2 pi)). A frame on the GPU waits for its noise.
  * With decode the formulas are for 16-bit values in linear light, to which the
  * threshold and the halos are scaled by 65535 / the largest count; border_value
- * is decoded. A value that sharpening leaves alone gives the old count back. Of
+ * is decoded. Where sharpening changes no value, the count stays, too. Of
  * OUTPUT_EDGES, and of channels without a table, a value l gives
  * floor (l max / 65535 + 0.5).
  * With a mask out = v + w (out - v) / 255 for a weight w, rounded to the

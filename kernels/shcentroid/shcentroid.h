@@ -225,7 +225,7 @@ typedef enum ImkShcentroidFlags {
  * @correlation, @peak_fit: of ESTIMATOR_CORRELATION; iterations mean nothing to
  *   it. A bad pixel counts as the mean of its cell
  * @search_range: 1..IMK_SHCENTROID_MAX_SEARCH_RANGE pixels, the largest shift
- * in x and y; at most half the width and height of the cell are searched. A
+ *   in x and y; at most half the width and height of the cell are searched. A
  * best shift at the end of the range, where the peak may be beyond, is none
  * @min_correlation: 0..1; the least C / sqrt (A B), whatever @correlation, of a
  *   template that is found

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Three kernels that sharpen. sharpen_bytes () is the plain case on bytes at
+/* Kernels that sharpen. sharpen_bytes () is the plain case on bytes at
  * the speed of memory: 16 bytes a thread, four bytes in two registers of two
  * 16-bit lanes. sharpen_frame () reads likewise and has all options of the
  * Laplacian. sharpen_any () takes a pixel a thread, for what the others cannot:

@@ -117,7 +117,8 @@ imk_shcentroid_infinity (void)
   return infinity;
 }
 
-/* Can the integers do it? */
+/* Is a frame no more than sums of its samples, above a threshold or not? Other
+ * settings are of the chain, even where it adds up integers. */
 IMK_SHCENTROID_INLINE bool
 imk_shcentroid_is_plain (
     const ImkShcentroidParams *p, ImkType type, bool calibrated)

@@ -520,6 +520,7 @@ take_template (Frame *f)
       matching->pixels, t->width, t->height, matching->totals);
   imk_shcentroid_give_back_scratch (s);
 }
+
 /* Cell by cell, each looked for its template. */
 static void
 measure_matches (void *data, uint32_t first, uint32_t end)

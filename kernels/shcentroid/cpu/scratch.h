@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The working memory of correlation: one part for each thread, allocated with
- * the kernel. */
+/* The working memory of correlation and of the matched filter: one part for
+ * each thread, allocated with the kernel. */
 #pragma once
 
 #include "shcentroid/arithmetic/correlation.h"

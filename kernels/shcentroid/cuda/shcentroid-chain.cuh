@@ -634,8 +634,7 @@ finish_chain_cell (
 }
 
 /* Are there calls in the loop over pixels, or searches, or more than sums? A
- * kernel without them
- * needs a third fewer registers. */
+ * kernel without them needs a third fewer registers. */
 static bool
 chain_is_rare (const ImkShcentroidParams *params)
 {

@@ -49,8 +49,8 @@ IMK_API void imk_shdivergence_begin (
 
 /**
  * imk_shdivergence_follow: (a frame of a closed loop)
- * @slopes: (nullable): [2][n_cells]: all dx, then all dy. Without them, as
- *   where they stay on a device, only limits are followed
+ * @slopes: (nullable): [2][n_cells]: all dx, then all dy. Without them only
+ *   limits are followed
  * @flags: (nullable): [n_cells], as in imk_shreconstruct_process()
  * @coefficients: [n_modes]: after the frame
  * @frame: what was done in it
@@ -63,20 +63,25 @@ IMK_API void imk_shdivergence_begin (
  * 1. Half of the commands, or more, are at a limit in 90 of 100 frames.
  * 2. Half of the cells that were valid are lost in 50 of 100 frames, and the
  *    rms of the slopes in the last other frames is twice as large as at
- *    closing. Where no cell is valid, u has also grown twice, as in 4a: else
+ *    closing. Where no cell is valid, u has also grown twice, as below: else
  *    the light is lost
  * 3. Dark frames bring the mirror to the reference, and 5 lights, one after the
  *    other, end with slopes twice as large as at their begin.
- * 4. In each of 3 windows, one after the other, one of these holds:
- *    a. u has grown to a new largest, 2.7 times beyond its rms at closing, in
- *       one direction with what it had sent, in proportion to it within a
- * factor of 1.6: the commands make the slopes. Now its rms is above 0.4 of its
- * largest value and 1.2 times that at closing b. 40 % of the mean square of u
- * last from window to window, and are above 0.7 times the coefficients: a leak
- * holds a loop of the wrong sign. A drift leaves less. The rms is above 0.7 of
- * its largest value and 1.2 times that at closing c. The rms is above 0.7 of
- * its largest value and 2.5 times that at closing, and the coefficients jump by
- * half of themselves or more from frame to frame
+ * 4. In each of 3 windows, one after the other, the rms of u is above 1.2 times
+ *    that at closing, and it grows, lasts or jumps.
+ *
+ * It grows: to a new largest rms, 2.7 times beyond that at closing, in one
+ * direction with what it had sent and in proportion to it within a factor of
+ * 1.6. The commands make the slopes. In the window it is above 0.4 of its
+ * largest value.
+ *
+ * It lasts: 40 % of its mean square do from window to window, and are above 0.7
+ * times the coefficients. A leak holds a loop of the wrong sign; a drift leaves
+ * less. It is above 0.7 of its largest value.
+ *
+ * It jumps: it is above 2.5 times that at closing and 0.7 of its largest value,
+ * and the coefficients change by half of themselves or more from frame to
+ * frame.
  *
  * A window has 50 frames or more: until the commands can have taken u away,
  * which is 1 / gain frames. Dark frames count in 2 and 3 only.
