@@ -122,6 +122,7 @@ class Chosen(FolderCase):
             printed = self.run_gains("--gain", "0.25", "--delay", "2", status=status)
             self.assertNotIn("Traceback", printed)
             self.assertIn("gain before" if status == 0 else "gains need at least 202", printed)
+            self.assertIn("R D is not measured" if status == 0 else "gains need", printed)
 
     def test_a_controller_of_a_file(self):
         a, b = [1.0, 0.0], [0.4, -0.3]  # proportional and integral
@@ -230,6 +231,8 @@ class Chosen(FolderCase):
         printed = self.run_gains("--gain", "0.2", "--delay", "3")
         self.assertNotIn("is not 1", printed)
         self.assertIn("R D cannot be measured", printed)
+        np.testing.assert_array_equal(np.load(self.path("out", "controller.npy"))[:, 1, 0], np.float32(0.2))  # which it says to keep
+        self.assertEqual({row[-1] for row in result_of(self.path("out"))["modes"]}, {None})
 
     def test_pictures_that_are_played_again_are_told(self):
         self.truth, self.noise = (np.tile(values[:, :30], 20) for values in (self.truth, self.noise))

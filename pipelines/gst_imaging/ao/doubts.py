@@ -18,8 +18,8 @@ MOST = 4000  # frames that are judged
 FURTHER = 3  # delays beyond the one that is told
 FORGOTTEN, MEMORY = 6, 0.1  # times 1 / gain: after them the correlation of u is at most 0.07 in loops that work
 DRIFT = 1  # variance between the quarters of a recording by that in a quarter; 0.2 in loops that work, 4 for a random walk
-NOTHING = ("The slopes look as if the commands had acted on nothing: pictures that were played again, a mirror that is off, or slopes and commands of"
-           " two loops. The gains are then of no use.")
+NOTHING = ("The slopes look as if the commands had acted on nothing: pictures that were played again, a mirror that is off, slopes and commands of"
+           " two loops, or a control matrix that is far too small. The gains are then of no use.")
 BETTER = ("A delay of {:g} explains slopes and commands clearly better than {:g}. Check --delay, as the action calibrate measures it."
           " A strong vibration can look like that, too.")
 

@@ -102,12 +102,15 @@ def table(np, loop, delay, margin, warn):
     before = (gains.settled(loop.u[-len(y):]) ** 2).mean(0)
     if doubt:
         warn(doubt)
-    if not doubt or (scale != 1).any():
+    if doubt in (None, scales.SHORT) or (scale != 1).any():
         warn_of_start(np, y, loop, delay, before.sum(), warn)
     factors, most, after = gains.optimize(np, y, loop.a, loop.b, delay, margin)
+    if doubt == scales.UNMEASURED:
+        factors, after = np.ones(len(first)), before
     noise = gains.noise_of(np, y)
     return factors, dict(zip(COLUMNS, (np.arange(len(first)), first, first * factors, first * most, noise, before, after,
-                                       ratio(np, after - noise, before - noise), scale)))
+                                       ratio(np, after - noise, before - noise),
+                                       np.full(len(first), np.nan) if doubt in (scales.UNMEASURED, scales.SHORT) else scale)))
 
 
 def write(np, made, loop, factors, rows):

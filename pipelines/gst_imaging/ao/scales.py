@@ -23,6 +23,7 @@ FEWEST = 2 * WINDOW  # frames
 DOUBTED, FAR, NOTHING = 1.3, 0.5, 0.25  # scales
 UNMEASURED = ("R D cannot be measured in this recording: the motion is too smooth, or the noise too small, to tell what the commands do. That is no fault of"
               " the loop. Keep the gain of the recording, or record again with a higher gain, less light, or a small random motion of the mirror.")
+SHORT = f"R D is not measured: the recording has less than {FEWEST} frames. The gains are chosen for 1."
 REMEDY = "check the scale of the control matrix, and --delay. A recording with a higher gain tells R D better."
 WELL = 2  # largest by smallest scale of a mode that is well known
 
@@ -92,7 +93,7 @@ def measure(np, loop, delay, margin):
     u, a, b = loop.u, loop.a, loop.b
     scales, alone = np.geomspace(*SCALES), np.ones(u.shape[1])
     if len(u) < FEWEST:
-        return alone, None, False
+        return alone, SHORT, False
     found = likelihoods(np, u, a, b, delay, scales)
     known = np.isfinite(found).any(1)
     if not known.any():
