@@ -343,7 +343,7 @@ sharpen_strip (const Work *w, const ImkLapsharpenPlane *p, int first, int end)
   }
 }
 
-/* Returns: the smoothed row, for now in memory that is used for each row */
+/* Returns: the smoothed row, which holds until the next one is made */
 static const float *
 add_grown (const Smoother *s, const Grown *g)
 {
