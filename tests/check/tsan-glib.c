@@ -14,7 +14,7 @@ typedef void (*Lock) (void *mutex);
 typedef gboolean (*TryLock) (void *mutex);
 typedef void (*Wait) (GCond *cond, GMutex *mutex);
 typedef gboolean (*WaitUntil) (GCond *cond, GMutex *mutex, gint64 end);
-typedef gpointer (*Join) (GThread *thread);
+typedef void (*Release) (gpointer box, GDestroyNotify clear);
 
 static gpointer
 real (const char *name)
@@ -138,4 +138,44 @@ g_object_unref (gpointer object)
   __tsan_release (object);
   __tsan_acquire (object);
   REAL (Lock, g_object_unref) (object);
+}
+
+/* The same for a counted box: the owner that frees it must have seen what the
+ * others did until they let go, so the order is told after the count is down,
+ * in the function that clears. */
+static __thread GDestroyNotify clear_box;
+
+static void
+acquire_and_clear (gpointer box)
+{
+  GDestroyNotify clear = clear_box;
+
+  __tsan_acquire (box);
+  if (clear)
+    clear (box);
+}
+
+void
+g_atomic_rc_box_release_full (gpointer box, GDestroyNotify clear)
+{
+  GDestroyNotify outer = clear_box;
+
+  __tsan_release (box);
+  clear_box = clear;
+  REAL (Release, g_atomic_rc_box_release_full) (box, acquire_and_clear);
+  clear_box = outer;
+}
+
+void
+g_atomic_rc_box_release (gpointer box)
+{
+  g_atomic_rc_box_release_full (box, NULL);
+}
+
+/* Such a string is a box. Those of our code are not interned, and GStreamer has
+ * none. */
+void
+g_ref_string_release (char *string)
+{
+  g_atomic_rc_box_release_full (string, NULL);
 }
