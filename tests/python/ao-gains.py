@@ -212,6 +212,18 @@ class Chosen(FolderCase):
         self.record([1], [0.25], FRAMES)
         self.assertIn("as if the commands had acted on nothing", self.run_gains("--gain", "0.25", "--delay", "2"))
 
+    def test_a_small_control_matrix_does_not_act_on_nothing(self):
+        rng = np.random.default_rng(2)
+        self.truth = np.array([smooth(rng, FRAMES, 0.99) for _mode in self.truth])
+        self.noise = 0.3 * rng.normal(size=self.truth.shape)
+        for scale in 0.1, 0.15:
+            self.record([1], [0.5 * scale], 2)
+            self.save("control.npy", np.float32(scale) * self.control)
+            printed = self.run_gains("--gain", "0.5", "--delay", "2")
+            self.assertNotIn("acted on nothing", printed)
+            slower, most = re.search(r"at least ([0-9.]+) times slower.* chosen for ([0-9.]+)", printed).groups()
+            self.assertTrue(1 < float(slower) * scale * 3 < 3 and scale < float(most) < 0.5, printed)
+
     def test_a_smooth_motion_is_no_alarm(self):
         t, rng = np.arange(FRAMES) / 20, np.random.default_rng(1)
         self.truth = 0.3 * np.array([np.cos(t + i) + np.cos(t / 1.35 + i * i) for i in range(len(self.truth))])

@@ -113,7 +113,7 @@ def measure(np, loop, delay, margin):
     others = [likelihoods(np, u[:, known], a[known], b[known], other, np.ones(1)).mean() for other in range(1, int(delay) + doubts.FURTHER + 1)]
     if min(others) < every.min() - slack:
         return alone, doubts.BETTER.format(1 + others.index(min(others)), delay), True
-    if together.high < NOTHING:
+    if together.high < NOTHING and together.best == scales[0]:
         return alone, doubts.NOTHING, True
     is_known = together.high <= WELL * together.low and min(others) > every.min() + slack
     return used, sentence_of(np, together, common, used), is_known
@@ -149,7 +149,7 @@ def find(np, loop, delay, margin):
     if doubt and not acts(np, loop, delay):
         return alone, doubt
     other = None if is_known or doubt else doubts.of_delay(np, loop.u, loop.q, delay, gains.open_loop)
-    if other == doubts.NOTHING and acts(np, loop, delay):
+    if other == doubts.NOTHING and ((used != 1).any() or acts(np, loop, delay)):  # a weak loop is predicted worse with a scale of 1 than with none
         doubt, other = other, None
     if other:
         return alone, other
@@ -160,8 +160,10 @@ def told_of(scale):
     is_possible = scale.low / STEP <= 1 <= scale.high * STEP
     if is_possible and scale.high > WELL * scale.low:
         return f"{UNMEASURED} It can be {scale.low:.2g} to {scale.high:.2g}."
-    return (f"The sensor sees commands {scale.best:.2g} times as large as they are ({scale.low:.2g} to {scale.high:.2g} is possible): R D"
-            f" {'may not be' if is_possible else 'is not'} 1.")
+    limits = f"at most {scale.high:.2g}" if scale.low == SCALES[0] else f"{scale.low:.2g} to {scale.high:.2g}"
+    slow = f", so the loop is at least {1 / scale.high:.2g} times slower than its gain says" if scale.high < FAR else ""
+    return (f"The sensor sees commands {scale.best:.2g} times as large as they are ({limits} is possible): R D {'may not be' if is_possible else 'is not'}"
+            f" 1{slow}.")
 
 
 def sentence_of(np, together, common, used):
