@@ -9,13 +9,26 @@
 
 enum { MAX_MODE_GAIN = 10 }; /* of mode-gains */
 
+/* What the others need follows from the shape of R, so it may be the wrong one.
+ */
 static ImkStatus
-refuse_shape (const GstImagingFile *file, const GstShCentroidArray *a,
-    const gchar *property, const gchar *expected, ImkError *error)
+refuse_shape (const GstShReconstructSettings *s, const GstImagingFile *file,
+    const GstShCentroidArray *a, const gchar *property, const gchar *expected,
+    ImkError *error)
 {
+  const GstShReconstructMatrix *matrix =
+      gst_imaging_setting_file_data (s->matrix);
+  g_autofree gchar *taken =
+      matrix && file != s->matrix
+          ? g_strdup_printf (
+                " matrix-location \"%s\" has %s, which is taken as [%s, 2 cells].",
+                s->matrix->location, matrix->array->text,
+                s->modes ? "modes" : "commands")
+          : NULL;
+
   return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s \"%s\" has %s; it needs %s.", property, file->location, a->text,
-      expected);
+      "%s \"%s\" has %s; it needs %s.%s", property, file->location, a->text,
+      expected, taken ? taken : "");
 }
 
 /* [n], [1, n] or [n, 1], or [2, n / 2] where @in_rows */
@@ -28,8 +41,9 @@ is_vector (const GstShCentroidArray *a, guint64 n, gboolean in_rows)
 }
 
 static ImkStatus
-take_vector (const GstImagingFile *file, const gchar *property, guint64 n,
-    gboolean in_rows, gfloat **values, ImkError *error)
+take_vector (const GstShReconstructSettings *s, const GstImagingFile *file,
+    const gchar *property, guint64 n, gboolean in_rows, gfloat **values,
+    ImkError *error)
 {
   g_autofree gchar *expected = NULL;
 
@@ -44,7 +58,7 @@ take_vector (const GstImagingFile *file, const gchar *property, guint64 n,
                     "[2, %" G_GUINT64_FORMAT "], dx and dy of each cell", n / 2)
               : g_strdup_printf (
                     "[%" G_GUINT64_FORMAT "], a number for each command", n);
-  return refuse_shape (file, file->data, property, expected, error);
+  return refuse_shape (s, file, file->data, property, expected, error);
 }
 
 /* What the file says and what slope-order says. */
@@ -122,19 +136,27 @@ plan_matrix (const GstShReconstructSettings *s, gboolean with_matrices,
     guint n_cells, GstShReconstructPlan *p, ImkError *error)
 {
   const GstShCentroidArray *a;
+  gboolean is_transposed;
   ImkStatus status;
 
   if (!s->matrix)
     return plan_idle (s, with_matrices, n_cells, p, error);
   a = ((const GstShReconstructMatrix *) s->matrix->data)->array;
+  is_transposed = n_cells && a->n_dims == 2 &&
+                  a->dims[0] == 2 * (guint64) n_cells &&
+                  a->dims[1] != a->dims[0];
   if (a->n_dims != 2 || a->dims[1] % 2 || a->dims[1] == 0 || a->dims[0] == 0 ||
       a->dims[1] / 2 > IMK_SHRECONSTRUCT_MAX_CELLS ||
-      a->dims[0] > IMK_SHRECONSTRUCT_MAX_COMMANDS)
-    return refuse_shape (s->matrix, a, "matrix-location",
-        n_cells && a->n_dims == 2 && a->dims[0] == 2 * (guint64) n_cells
-            ? "[commands, 2 cells], and would fit transposed"
-            : "[commands, 2 cells]: dx of all cells, then dy (slope-order)",
-        error);
+      a->dims[0] > IMK_SHRECONSTRUCT_MAX_COMMANDS || is_transposed) {
+    g_autofree gchar *expected = g_strdup_printf (
+        "[commands, 2 cells] with up to %d commands%s",
+        IMK_SHRECONSTRUCT_MAX_COMMANDS,
+        is_transposed ? ", and would fit the sensor transposed. Transpose it, "
+                        "or name the axis of its slopes"
+                      : ": dx of all cells, then dy (slope-order)");
+
+    return refuse_shape (s, s->matrix, a, "matrix-location", expected, error);
+  }
   p->config.n_cells = (guint32) (a->dims[1] / 2);
   p->config.n_modes = p->config.n_commands = (guint32) a->dims[0];
   status = find_order (s, "matrix-location", s->matrix, &p->order, error);
@@ -164,7 +186,7 @@ check_lenslets (
  * as many, the name of the axis tells. */
 static ImkStatus
 plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
-    GstShReconstructPlan *p, ImkError *error)
+    guint n_cells, GstShReconstructPlan *p, ImkError *error)
 {
   const ImkShreconstructConfig *c = &p->config;
   const guint64 n_slopes = 2 * (guint64) c->n_cells;
@@ -192,11 +214,12 @@ plan_interaction (const GstShReconstructSettings *s, gboolean with_matrices,
         "[%u, %u]: slopes of the %u cells, and the commands%s%s",
         2 * c->n_cells, c->n_commands, c->n_cells, modal,
         gst_sh_centroid_array_has_shape (a, c->n_commands, n_slopes)
-            ? "; it would fit transposed"
+            ? (n_cells ? "; it would fit transposed"
+                       : "; one of the two matrices is transposed")
             : "");
 
     return refuse_shape (
-        s->interaction, a, "interaction-location", expected, error);
+        s, s->interaction, a, "interaction-location", expected, error);
   }
   status = check_lenslets (s, c->n_cells, error);
   if (status == IMK_OK)
@@ -260,7 +283,7 @@ plan_modes (const GstShReconstructSettings *s, gboolean with_matrices,
   expected = g_strdup_printf ("[commands, %u], a column for each row of the "
                               "control matrix and at least as many rows",
       p->config.n_modes);
-  return refuse_shape (s->modes, a, "modes-location", expected, error);
+  return refuse_shape (s, s->modes, a, "modes-location", expected, error);
 }
 
 static ImkStatus
@@ -285,7 +308,7 @@ plan_controller (
             n_modes, IMK_SHRECONSTRUCT_MAX_TERMS);
 
     return refuse_shape (
-        s->controller, a, "controller-location", expected, error);
+        s, s->controller, a, "controller-location", expected, error);
   }
   p->feedback = g_new (gdouble, n_modes * n_terms);
   p->forward = g_new (gdouble, n_modes * n_terms);
@@ -366,7 +389,7 @@ plan_map (
   a = s->actuator_map->data;
   if (!is_vector (a, a->n, FALSE) || a->n == 0 ||
       a->n > IMK_SHRECONSTRUCT_MAX_COMMANDS)
-    return refuse_shape (s->actuator_map, a, "actuator-map-location",
+    return refuse_shape (s, s->actuator_map, a, "actuator-map-location",
         "[outputs], the number of a command for each, or -1", error);
   p->n_outputs = (guint) a->n;
   p->map = g_new (gint, a->n);
@@ -428,7 +451,7 @@ plan_mirror (const GstShReconstructSettings *s, guint mirror,
     g_autofree gchar *expected = g_strdup_printf (
         "[commands of the mirror, %u], a column for each command", n);
 
-    return refuse_shape (file, a, property, expected, error);
+    return refuse_shape (s, file, a, property, expected, error);
   }
   p->mirrors[mirror] = file;
   return IMK_OK;
@@ -446,16 +469,16 @@ plan_files (const GstShReconstructSettings *s, gboolean with_matrices,
   if (status == IMK_OK)
     status = plan_modes (s, with_matrices, p, error);
   if (status == IMK_OK)
-    status = plan_interaction (s, with_matrices, p, error);
+    status = plan_interaction (s, with_matrices, n_cells, p, error);
   if (status == IMK_OK && !p->is_idle)
     status = plan_controller (s, p, error);
   if (status == IMK_OK && !p->is_idle)
     status = plan_gains (s, p, error);
   if (status == IMK_OK)
-    status = take_vector (s->reference, "reference-location", c->n_commands,
+    status = take_vector (s, s->reference, "reference-location", c->n_commands,
         FALSE, &p->reference, error);
   if (status == IMK_OK && !p->is_idle)
-    status = take_vector (s->offsets, "slope-offsets-location",
+    status = take_vector (s, s->offsets, "slope-offsets-location",
         2 * (guint64) c->n_cells, TRUE, &p->offsets, error);
   if (status == IMK_OK)
     status = plan_dead (s, p, error);

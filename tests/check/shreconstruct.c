@@ -52,6 +52,7 @@ write_arrays (void)
   write_array ("vector.npy", 1, 3, ones);
   write_array ("transposed.npy", 2 * N_CELLS, 2, ones);
   write_array ("odd-transposed.npy", 2 * N_CELLS, 3, ones);
+  write_array ("telemetry.npy", 3, 2 * N_CELLS, ones);
   write_array ("interaction.npy", 2 * N_CELLS, N_COMMANDS, by_means);
   write_array ("map.npy", 1, 3, map);
   write_array ("wrong-map.npy", 1, 3, wrong_map);
@@ -2657,8 +2658,22 @@ static const struct {
     {SLOPES, "matrix-location=$/nan.npy", "nan"},
     {SLOPES, "matrix-location=$/three-cells.npy", "The sensor has 2 cells"},
     {SLOPES, "matrix-location=$/transposed.npy",
-        "[4, 2] and would fit the 2 cells of the sensor transposed"},
-    {SLOPES, "matrix-location=$/odd-transposed.npy", "would fit transposed"},
+        "[4, 2]; it needs [commands, 2 cells] with up to 65536 commands, and "
+        "would fit the sensor transposed"},
+    {SLOPES, "matrix-location=$/odd-transposed.npy",
+        "would fit the sensor transposed"},
+    {SLOPES,
+        "matrix-location=$/transposed.npy "
+        "interaction-location=$/transposed.npy",
+        "[4, 2]; it needs [commands, 2 cells]"},
+    {SLOPES, "matrix-location=$/transposed.npy modes-location=$/turned.npy",
+        "would fit the sensor transposed"},
+    {"video/x-raw,format=GRAY8,width=4,height=4,framerate=1/1",
+        "matrix-location=$/transposed.npy "
+        "interaction-location=$/transposed.npy",
+        "one of the two matrices is transposed. matrix-location"},
+    {SLOPES, "matrix-location=$/telemetry.npy modes-location=$/turned.npy",
+        "has f32 [3, 4], which is taken as [modes, 2 cells]"},
     {SLOPES,
         "matrix-location=$/one.npy invalid-policy=exclude "
         "interaction-location=$/one.npy",

@@ -175,5 +175,6 @@ def of_arrays(np, path, slopes, commands, control, modes, reference, warn):
             raise Failure(UNREADABLE, f"--mode-commands has the shape {list(modes.shape)}, not {[n_commands, len(control)]}: [commands, modes].")
         commands = commands @ np.linalg.pinv(modes.astype(np.float64)).T
     elif n_commands != len(control):
-        raise Failure(UNREADABLE, f"There are {n_commands} commands, and the control matrix has {len(control)} rows: give --mode-commands.")
+        raise Failure(UNREADABLE, f"The control matrix has the shape {list(control.shape)}; it needs {[n_commands, int(np.prod(slopes.shape[1:]))]}:"
+                                  f" [commands, 2 cells] of {path} and the commands. Name another file, or give --mode-commands.")
     return corrections(np, slopes, 0, control.astype(np.float64), path, warn), finite(np, commands, "The commands")
