@@ -14,6 +14,8 @@
 #include "gstshreconstructlenslets.h"
 #include "gstshreconstructsetup.h"
 
+#define MAX_POKED 1e30 /* a command: 1e-7 pixels by it are a normal float32 */
+
 struct _GstShReconstructCalibration {
   GstElement *element; /* owns this */
   gint is_wanted;      /* atomic: from the request to the end */
@@ -342,11 +344,12 @@ check_pokes (const GstShReconstructSettings *s, gdouble poke,
           "A poke of %g about command %u, which is %g, goes beyond minimum or "
           "maximum. Set a smaller calibration-poke.",
           poke, i, (gdouble) flat[i]);
-    if (fabs ((gdouble) flat[i]) + poke > G_MAXFLOAT)
+    if (fabs ((gdouble) flat[i]) + poke > MAX_POKED)
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "A poke of %g about command %u, which is %g, is too large for a "
-          "float32. Set a smaller calibration-poke.",
-          poke, i, (gdouble) flat[i]);
+          "A poke of %g about command %u, which is %g, goes beyond %g: slopes "
+          "by such commands are too small for a float32. Set a smaller "
+          "calibration-poke.",
+          poke, i, (gdouble) flat[i], MAX_POKED);
   }
   return IMK_OK;
 }
@@ -464,9 +467,10 @@ finish_run (
   ImkShcalibrationReport report;
   ImkShjudgement judgement = {.verdict = IMK_SHJUDGE_GOOD};
   GError *error = NULL;
-  gboolean has_result;
+  gboolean has_result, has_file;
 
   g_mutex_lock (&self->lock);
+  has_file = self->location != NULL;
   has_result = take_result (self, &report, &judgement);
   if (self->location && has_result)
     save_result (self, s, &error);
@@ -482,8 +486,11 @@ finish_run (
   }
   end_run (self);
   post_state (self, error ? "failed" : "done",
-      error ? error->message : "The interaction matrix is complete.", &report,
-      &judgement);
+      error      ? error->message
+      : has_file ? "The interaction matrix is complete."
+                 : "The interaction matrix is complete, and in no file: emit "
+                   "save-interaction with a path.",
+      &report, &judgement);
   warn_of_judgement (self, &judgement);
   warn_of_lost (self, &report, &judgement);
   warn_of_mirror (self, &report);
@@ -558,7 +565,8 @@ gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
         "The slopes do not follow the pokes within " G_STRINGIFY (
             IMK_SHCALIBRATION_MAX_LATENCY) " frames. Check that the "
                                            "commands reach the mirror and its light the sensor, set a larger "
-                                           "calibration-poke, or lower the frame rate if they take longer.");
+                                           "calibration-poke, or a smaller one if spots leave their cells, "
+                                           "or lower the frame rate if they take longer.");
     return FALSE;
   case IMK_SHCALIBRATION_GAPS:
     fail_run (self,

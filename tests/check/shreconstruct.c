@@ -1706,10 +1706,11 @@ CHECK_TEST (test_a_calibration_is_stopped)
   fail_unless_equals_float (step (h, 0), 0);
   message = check_element_message (bus, "shreconstruct-calibration");
   fail_unless_equals_string (told_by (message, "state"), "abandoned");
-  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  g_signal_emit_by_name (h->element, "calibrate", "", &ok);
   fail_unless (ok);
   done = calibrate (h, bus, 1, 400, 0);
   fail_unless_equals_string (told_by (done, "state"), "done");
+  fail_unless (strstr (told_by (done, "text"), "emit save-interaction"));
 }
 
 CHECK_TEST (test_a_mirror_with_a_slew_limit_is_calibrated)
@@ -1820,7 +1821,9 @@ CHECK_TEST (test_pokes_stay_within_the_limits_of_a_mirror)
 
 static const struct {
   const gchar *settings, *words;
-} pokes[] = {{"maximum=0.05", "command 0"}, {"slew-limit=0.15", "slew-limit"}};
+} pokes[] = {{"maximum=0.05", "command 0"}, {"slew-limit=0.15", "slew-limit"},
+    {"calibration-poke=1e38", "Set a smaller calibration-poke"},
+    {"calibration-poke=2e30", "Set a smaller calibration-poke"}};
 
 CHECK_LOOP_TEST (test_pokes_stay_within_the_limits, G_N_ELEMENTS (pokes))
 {

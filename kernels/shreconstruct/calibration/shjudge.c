@@ -296,7 +296,8 @@ imk_shjudge_describe (const ImkShjudgement *j, char *text, size_t size)
     snprintf (text, size,
         "No command moves a spot above the noise: check that the commands "
         "reach the mirror and its light the sensor, or set a larger "
-        "calibration-poke.");
+        "calibration-poke. If its pokes move spots out of their cells, set a "
+        "smaller one.");
     break;
   case IMK_SHJUDGE_UNMEASURED:
     snprintf (text, size,
