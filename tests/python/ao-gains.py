@@ -297,6 +297,9 @@ class Chosen(FolderCase):
         aot.write(np, self.path("modal.fits"), [], {}, [aot.Image(name, self.control.reshape(-1, 2, CELLS)) for name in ("MEASUREMENTS_TO_MODES", "OTHER")])
         self.assertIn("give --mode-commands", command(self.folder, "ao", "gains", "slopes.npy", "--commands", "commands.npy", "--matrix", "modal.fits",
                                                       "-o", "out", *good, status=2))
+        self.save("commands.npy", commands)
+        self.assertIn("The control matrix has the shape [6, 24]; it needs [8, 24]", command(
+            self.folder, "ao", "gains", "slopes.npy", "--commands", "commands.npy", "--matrix", "control.npy", "-o", "out", *good, status=3))
         self.assertFalse(os.path.exists(self.path("out")))
 
 
