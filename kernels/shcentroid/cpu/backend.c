@@ -164,10 +164,10 @@ allocate_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
 
 /* Is cell @i + 1 right of cell @i, and each of its pixels? */
 static bool
-runs_on (const ImkShcentroidPlan *plan, const Place *pupils, uint32_t i)
+runs_on (const ImkShcentroidPlan *plan, const FramePixel *pupils, uint32_t i)
 {
   const ImkShcentroidRect *rect = &plan->rects[i];
-  const Place *at = pupils + (size_t) i * IMK_SHCENTROID_N_PUPILS;
+  const FramePixel *at = pupils + (size_t) i * IMK_SHCENTROID_N_PUPILS;
   bool on = rect[1].x == rect->x + 1 && rect[1].y == rect->y;
 
   for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++, at++)
@@ -188,7 +188,7 @@ copy_pupils (Cpu *cpu, const ImkShcentroidPlan *plan)
   if (!cpu->pupils || !cpu->pupil_runs || !cpu->fluxes)
     return false;
   for (size_t i = 0; i < n_pupils; i++)
-    cpu->pupils[i] = (Place){(uint16_t) (plan->pupils[i] % plan->width),
+    cpu->pupils[i] = (FramePixel){(uint16_t) (plan->pupils[i] % plan->width),
         (uint16_t) (plan->pupils[i] / plan->width)};
   for (uint32_t i = n; i-- > 0;) {
     const ImkShcentroidRect *rect = &plan->rects[i];
@@ -255,7 +255,7 @@ cpu_create (const void *data, const void *params, uint32_t n_threads,
   cpu->plan.filter.weights = cpu->filter_weights;
   cpu->plan.filter.at = cpu->filter_at;
   cpu->n_threads = n_threads;
-  cpu->band_cells = plan->columns ? plan->columns : 1;
+  cpu->cells_a_row = plan->columns ? plan->columns : 1;
   cpu->fresh = cpu->lost = true;
   look_at_cells (cpu);
   imk_shcentroid_take_params (cpu, params);
@@ -316,13 +316,13 @@ measure_frame (const Frame *frame)
                   is_whole (cpu);
   const ImkShcentroidLoops *whole =
       cpu->params.power == 2.0 ? cpu->squares : cpu->integers;
-  uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
-  uint64_t band_pixels = 0;
+  uint32_t n_rows = cpu->plan.n_rects / cpu->cells_a_row;
+  uint64_t row_pixels = 0;
 
-  for (uint32_t i = 0; i < cpu->band_cells; i++)
-    band_pixels += (uint64_t) cpu->rects[i].width * cpu->rects[i].height;
-  imk_parallel_for (cpu->n_threads, n_bands,
-      1 + (uint32_t) (WORTH_A_THREAD / band_pixels),
+  for (uint32_t i = 0; i < cpu->cells_a_row; i++)
+    row_pixels += (uint64_t) cpu->rects[i].width * cpu->rects[i].height;
+  imk_parallel_for (cpu->n_threads, n_rows,
+      1 + (uint32_t) (WORTH_A_THREAD / row_pixels),
       (integers ? whole : cpu->chain)->measure, (void *) frame);
 }
 

@@ -68,8 +68,8 @@ count_rows (const ImkShcentroidPlan *plan)
 {
   size_t n = 0;
 
-  for (uint32_t band = 0; band < plan->rows; band++)
-    n += plan->rects[band * plan->columns].height;
+  for (uint32_t row = 0; row < plan->rows; row++)
+    n += plan->rects[row * plan->columns].height;
   return n;
 }
 
@@ -97,7 +97,7 @@ static void
 copy_strips (
     const Cpu *cpu, const ImkShcentroidPlan *plan, const float *from, float *to)
 {
-  for (uint32_t band = 0; band < plan->rows; band++)
+  for (uint32_t row = 0; row < plan->rows; row++)
     for (uint32_t i = 0, end; i < plan->columns; i = end) {
       uint32_t n = cpu->n_strips - cpu->strips_before[i];
 
@@ -106,7 +106,7 @@ copy_strips (
         n = cpu->strips_before[end] - cpu->strips_before[i];
       for (uint32_t strip = 0; strip < n; strip++)
         to = copy_strip_rows (
-            plan, &plan->rects[band * plan->columns + i], strip, from, to);
+            plan, &plan->rects[row * plan->columns + i], strip, from, to);
     }
 }
 

@@ -29,7 +29,7 @@ spread_cells (const ChainTile *t, uint32_t n, const double *of_cell,
 
 /* The weights of the columns [@x, @x + @n) of the tile. */
 static void
-weigh_columns (
+weigh_tile_columns (
     const ChainTile *t, uint32_t x, uint32_t n, bool cached, ChainColumns *c)
 {
   if (cached) {
@@ -67,7 +67,8 @@ find_cells (const ChainTile *t, uint32_t n, ChainColumns *c)
 
 /* Where they stand in their cells. */
 static void
-number_columns (const ChainTile *t, uint32_t x, uint32_t n, ChainColumns *c)
+number_tile_columns (
+    const ChainTile *t, uint32_t x, uint32_t n, ChainColumns *c)
 {
   const Cpu *cpu = t->f->cpu;
 
@@ -96,10 +97,10 @@ prepare_columns (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
     spread_cells (t, n, &t->levels[0].pedestal, 2, c->pedestal);
   }
   if (way->weighted)
-    weigh_columns (t, x, n, cached, c);
+    weigh_tile_columns (t, x, n, cached, c);
   if (way->moving)
     find_cells (t, n, c);
-  number_columns (t, x, n, c);
+  number_tile_columns (t, x, n, c);
 }
 
 /* Do the weights of rows differ from cell to cell? */
@@ -129,14 +130,14 @@ sum_chain (
   }
   way->moving = way->weighted && is_moving (t);
   rows.weights = c->weights;
-  rows.stride = row_weights (way->moving ? t->n : 1);
+  rows.stride = row_weights_stride (way->moving ? t->n : 1);
   for (uint32_t y = 0; y < height; y += IMK_SHCENTROID_BAND_ROWS) {
     uint32_t end = y + IMK_SHCENTROID_BAND_ROWS;
 
     if (end > height)
       end = height;
     if (way->weighted)
-      weight_rows (t, way->moving ? t->n : 1, y, end - y, cached, c->weights);
+      weigh_rows (t, way->moving ? t->n : 1, y, end - y, cached, c->weights);
     for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
       uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
       bool last = x + n == width;
@@ -198,7 +199,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 
   if (n == 0)
     return;
-  chain_begin (&tile, f, first, n, true);
+  begin_chain (&tile, f, first, n, true);
   if (way.cut || way.raised)
     find_levels (&tile);
   sum_chain (&tile, cached, &way, &columns);
@@ -208,23 +209,23 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
   }
   if (imk_shcentroid_pulls (&cpu->params, cpu->plan.fields))
     find_pulls (&tile, &way, &columns);
-  end_chain (&tile);
+  finish_chain (&tile);
 }
 
 /* Cells that stay beside each other go through the chain together. Frames go
  * downwards and upwards in turn: where dark and flat are more than a cache
  * holds, it is what came last that it has when the next frame begins. */
 static void
-measure_chain_bands (void *data, uint32_t first, uint32_t end)
+measure_chain_rows (void *data, uint32_t first, uint32_t end)
 {
   const Frame *f = data;
   const Cpu *cpu = f->cpu;
   bool together = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
-  uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
+  uint32_t n_rows = cpu->plan.n_rects / cpu->cells_a_row;
 
   for (uint32_t i = first; i < end; i++) {
-    uint32_t band = cpu->upwards ? n_bands - 1 - i : i;
-    uint32_t from = band * cpu->band_cells, last = from + cpu->band_cells;
+    uint32_t row = cpu->upwards ? n_rows - 1 - i : i;
+    uint32_t from = row * cpu->cells_a_row, last = from + cpu->cells_a_row;
 
     while (from < last) {
       uint32_t to = together ? end_of_tile (cpu->rects, from, last) : from + 1;
@@ -235,4 +236,4 @@ measure_chain_bands (void *data, uint32_t first, uint32_t end)
   }
 }
 
-const ImkShcentroidLoops IMK_ISA_TABLE = {.measure = measure_chain_bands};
+const ImkShcentroidLoops IMK_ISA_TABLE = {.measure = measure_chain_rows};

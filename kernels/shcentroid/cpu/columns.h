@@ -43,7 +43,7 @@ typedef struct ChainWay {
 typedef struct ChainRows {
   bool calibrated; /* values are not the samples */
   Powers raising;
-  const double *powers, *slopes; /* of samples, or NULL */
+  const double *powers, *derivatives; /* of samples, or NULL */
   ImkShcentroidNoise noise;
   const double *weights; /* of its rows, @stride apart */
   uint32_t stride;
@@ -73,7 +73,7 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
       .calibrated = cpu->dark || cpu->lut,
       .raising = cpu->raising,
       .powers = cpu->powers,
-      .slopes = cpu->slopes_of_powers,
+      .derivatives = cpu->derivatives,
       .noise = imk_shcentroid_noise (params),
   };
 }
@@ -90,7 +90,7 @@ typedef struct ChainColumns {
   int64_t cells[CHAIN_ROOM];
   /* samples of a band that strips do not read in the frame */
   float copy[IMK_SHCENTROID_BAND_ROWS][CHAIN_ROOM];
-  /* of rows, see weight_rows () */
+  /* of rows, see weigh_rows () */
   double weights[IMK_SHCENTROID_BAND_ROWS * CHAIN_TILE + REALS];
   const double *factor, *u; /* of a table, or factors and us */
 } ChainColumns;
@@ -141,9 +141,9 @@ typedef struct ChainStrip {
 
 /* The sum of the groups of a band: ImkShcentroidReals of the same columns,
  * without the products with u. */
-typedef struct ColumnSums {
+typedef struct VectorSums {
   Reals p, py, q, qy, qyy, raw;
-} ColumnSums;
+} VectorSums;
 
 /* What is raised to a power of the pixels of columns [@i, @i + REALS). */
 INLINE Reals
@@ -154,7 +154,7 @@ base_of (const ChainColumns *c, uint32_t i, Reals v, const ChainWay way)
 
 /* imk_shcentroid_part () of the same. @p: base_of (), to its power */
 INLINE Reals
-part_of (const ChainColumns *c, uint32_t i, Reals v, Reals p, Reals weight,
+weigh_power (const ChainColumns *c, uint32_t i, Reals v, Reals p, Reals weight,
     const ChainWay way)
 {
   if (way.weighted)
@@ -179,7 +179,7 @@ add_part (
 
 /* What a count more does to the part @p. */
 INLINE Reals
-slope_of (const ChainColumns *c, uint32_t i, const ChainRows *r, Reals v,
+derivative_of (const ChainColumns *c, uint32_t i, const ChainRows *r, Reals v,
     Reals weight, Reals p, const ChainWay way)
 {
   Reals d;
@@ -195,8 +195,8 @@ slope_of (const ChainColumns *c, uint32_t i, const ChainRows *r, Reals v,
 /* imk_shcentroid_spread () and ..._add_spread () of the same. */
 INLINE void
 add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
-    const ChainRows *r, Reals v, Reals flat, Reals slope, const bool begins,
-    const ChainWay way)
+    const ChainRows *r, Reals v, Reals flat, Reals derivative,
+    const bool begins, const ChainWay way)
 {
   Masks lit = v > 0.0;
   Reals light = (Reals) ((Masks) v & lit), q;
@@ -209,7 +209,7 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
     q = light + r->noise.read;
   }
   if (way.raised || way.weighted)
-    q = slope * slope * q;
+    q = derivative * derivative * q;
   if (way.cut)
     q = (Reals) ((Masks) q & (v >= read_reals (c->least + i)));
   if (way.quad) {
@@ -224,10 +224,10 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
 
 /* imk_shcentroid_add_group (): what a group that begins at row @y adds to its
  * columns. */
-INLINE ColumnSums
+INLINE VectorSums
 group_sums (const ChainStrip *g, const double y, const ChainWay way)
 {
-  ColumnSums s = {.p = g->p, .py = way.quad ? g->p1 : g->p1 + y * g->p};
+  VectorSums s = {.p = g->p, .py = way.quad ? g->p1 : g->p1 + y * g->p};
 
   if (way.all) {
     Reals q2 = 2.0 * g->q2 + g->q1;
@@ -243,7 +243,7 @@ group_sums (const ChainStrip *g, const double y, const ChainWay way)
 
 /* imk_shcentroid_end_column () of the columns of the vector from @i on. */
 INLINE void
-end_vector (ChainColumns *c, uint32_t i, ColumnSums s, const ChainWay way)
+end_vector (ChainColumns *c, uint32_t i, VectorSums s, const ChainWay way)
 {
   Reals u = read_reals (c->u + i);
 

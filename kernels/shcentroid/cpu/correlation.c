@@ -149,7 +149,7 @@ load_match (const ChainTile *t, MatchScratch *s)
   ImkShcentroidCellSums sums = imk_shcentroid_no_sums ();
 
   if (weighted)
-    weight_columns (t, 0, 0, w->width, s->weights);
+    weigh_cell_columns (t, 0, 0, w->width, s->weights);
   for (uint32_t x = 0; x < w->width; x++) {
     c->p[x] = c->raw[x] = 0.0;
     c->max[x] = sums.max;
@@ -161,7 +161,7 @@ load_match (const ChainTile *t, MatchScratch *s)
     double weight_y;
 
     if (weighted && k == 0)
-      weight_rows (t, 1, y, IMK_SHCENTROID_GROUP_ROWS, false, weights_y);
+      weigh_rows (t, 1, y, IMK_SHCENTROID_GROUP_ROWS, false, weights_y);
     weight_y = weighted ? weights_y[k] : 1.0;
     load_match_row (t, y, weight_y, weighted, s, row);
     if (t->f->in->type == IMK_TYPE_F32) {
@@ -453,7 +453,7 @@ prepare_match (const Frame *f, uint32_t cell, ChainTile *tile,
   const Cpu *cpu = f->cpu;
   const ImkShcentroidTemplates *t = &cpu->matching.templates;
 
-  chain_begin (tile, f, cell, 1, true);
+  begin_chain (tile, f, cell, 1, true);
   find_levels (tile);
   *m = imk_shcentroid_match (&tile->windows[0], &cpu->rects[cell],
       &t->anchors[cell], t, cpu->params.search_range);

@@ -159,7 +159,7 @@ interleave (Lane *to, const Lanes *even, const Lanes *odd)
 #if POWER == 2
 /* The squares of a strip of samples. */
 INLINE Lanes
-read_values (const uint8_t *from)
+read_lanes (const uint8_t *from)
 {
   Values values;
 
@@ -183,7 +183,7 @@ read_values (const uint8_t *from)
 }
 #else
 INLINE Lanes
-read_values (const uint8_t *from)
+read_lanes (const uint8_t *from)
 {
   Lanes values;
 
@@ -195,8 +195,8 @@ read_values (const uint8_t *from)
 /* Values are not widened, which would shuffle in every row: the two of a lane
  * are masked and shifted out of it. */
 INLINE void
-sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
-    const bool cut, const Below *below, Strip *strip)
+sum_integer_strip (const uint8_t *data, size_t stride, uint32_t n_rows,
+    const bool all, const bool cut, const Below *below, Strip *strip)
 {
   const uint32_t bits = 4 * sizeof (Lane); /* half a lane */
   const Lane mask = (Value) -1;
@@ -209,7 +209,7 @@ sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
     Lanes pair;
 
     data -= stride;
-    pair = read_values (data);
+    pair = read_lanes (data);
     add_row (&low, pair & mask, all, cut, below->low);
     add_row (&high, pair >> bits, all, cut, below->high);
   }
@@ -339,8 +339,8 @@ sum_rows (const Area *a, const Rows *rows, uint32_t y, uint32_t n_rows,
       start = rows->width - STRIP;
     if (cut)
       below = load_below (a, (int32_t) (start - rows->x));
-    sum_strip (rows->top + start * sizeof (Sample), rows->stride, n_rows, all,
-        cut, &below, &strip);
+    sum_integer_strip (rows->top + start * sizeof (Sample), rows->stride,
+        n_rows, all, cut, &below, &strip);
     flush_strip (&strip, here - start, all, cut, y, columns, x);
   }
 }

@@ -505,7 +505,7 @@ measure_whole (const Frame *f, const Tile *tile)
   Tile t = *tile;
   ChainTile cells;
 
-  chain_begin (&cells, f, t.first, t.n, true);
+  begin_chain (&cells, f, t.first, t.n, true);
   if (params->window == IMK_SHCENTROID_WINDOW_TRACKING) {
     t.area.windows = cells.windows;
     t.area.n_windows = t.n;
@@ -529,7 +529,7 @@ measure_whole (const Frame *f, const Tile *tile)
     add_rows (f, &t, 0, height, 0, sums);
   }
   give_chain (&cells, &t, sums);
-  end_chain (&cells);
+  finish_chain (&cells);
 }
 
 /* ------------------------------------------------------------------------ */
@@ -587,12 +587,12 @@ measure_wide_cell (const Frame *f, const Tile *tile)
   finish_sums (f, &t, 0, &s);
 }
 
-/* A band without its cells: one threshold, one top, one height. */
+/* A row of cells without these: one threshold, one top, one height. */
 static Tile
-band_tile (const Frame *f, uint32_t band)
+row_tile (const Frame *f, uint32_t row)
 {
   const Cpu *cpu = f->cpu;
-  uint32_t first = band * cpu->band_cells;
+  uint32_t first = row * cpu->cells_a_row;
   const ImkShcentroidRect *rect = &cpu->rects[first];
   const ImkShcentroidParams *params = &cpu->params;
   bool any = params->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
@@ -619,22 +619,22 @@ band_tile (const Frame *f, uint32_t band)
   };
 }
 
-/* Appends to @tile the cells of its band from @i on that fit; at least one.
+/* Appends to @tile the cells of its row from @i on that fit; at least one.
  * Returns: the first that did not */
 static uint32_t
-fill_tile (const Cpu *cpu, Tile *tile, uint32_t band, uint32_t i)
+fill_tile (const Cpu *cpu, Tile *tile, uint32_t row, uint32_t i)
 {
   /* the columns of all rows of a grid are those of the first: a cache full of
    * rects less to read */
-  uint32_t column_of = cpu->plan.columns ? 0 : band;
+  uint32_t column_of = cpu->plan.columns ? 0 : row;
   const ImkShcentroidRect *rects = cpu->rects + column_of;
 
-  tile->first = band * cpu->band_cells + i;
+  tile->first = row * cpu->cells_a_row + i;
   tile->rects = rects + i;
   tile->n = 0;
   tile->area.x = rects[i].x;
   tile->area.width = 0;
-  while (i < cpu->band_cells && tile->n < CHAIN_TILE &&
+  while (i < cpu->cells_a_row && tile->n < CHAIN_TILE &&
          (tile->n == 0 || tile->area.width + rects[i].width <= TILE)) {
     tile->area.width += rects[i++].width;
     tile->n++;
@@ -643,16 +643,16 @@ fill_tile (const Cpu *cpu, Tile *tile, uint32_t band, uint32_t i)
 }
 
 static void
-measure_bands (void *data, uint32_t first, uint32_t end)
+measure_rows (void *data, uint32_t first, uint32_t end)
 {
   const Frame *f = data;
   bool plain = imk_shcentroid_is_plain (&f->cpu->params, f->in->type, false);
 
-  for (uint32_t band = first; band < end; band++) {
-    Tile tile = band_tile (f, band);
+  for (uint32_t row = first; row < end; row++) {
+    Tile tile = row_tile (f, row);
 
-    for (uint32_t i = 0; i < f->cpu->band_cells;) {
-      i = fill_tile (f->cpu, &tile, band, i);
+    for (uint32_t i = 0; i < f->cpu->cells_a_row;) {
+      i = fill_tile (f->cpu, &tile, row, i);
       if (!plain)
         measure_whole (f, &tile);
       else if (tile.area.width > TILE)
@@ -663,4 +663,4 @@ measure_bands (void *data, uint32_t first, uint32_t end)
   }
 }
 
-const ImkShcentroidLoops IMK_ISA_TABLE = {.measure = measure_bands};
+const ImkShcentroidLoops IMK_ISA_TABLE = {.measure = measure_rows};

@@ -7,7 +7,7 @@
 #include "shcentroid/cpu/singles.h"
 
 enum {
-  LANES = IMK_SHCENTROID_FILTER_LANES,
+  FILTER_LANES = IMK_SHCENTROID_FILTER_LANES,
   BLOCK = 128,
   NEAR_PIXELS = 576,
   SIDE = 4,  /* vectors of three sums that are in registers together */
@@ -94,7 +94,7 @@ copy_samples (
         memcpy (to + x, row + x, STEP);
     else
       memcpy (to, row, width);
-  memset (to, 0, LANES << words); /* up to whole lanes */
+  memset (to, 0, FILTER_LANES << words); /* up to whole lanes */
 }
 
 INLINE void
@@ -134,9 +134,9 @@ load_cell (const Frame *f, const ImkShcentroidRect *r, const bool all,
     look_at_cell (f, r, values, (float *) m->sample, flats, s);
   for (size_t i = 0; cpu->bad && i < n; i++)
     values[i] = values[i] == values[i] ? values[i] : 0.0f;
-  for (size_t i = n; i % LANES; i++)
+  for (size_t i = n; i % FILTER_LANES; i++)
     values[i] = 0.0f;
-  for (size_t i = n; all && i % LANES; i++)
+  for (size_t i = n; all && i % FILTER_LANES; i++)
     flats[i] = 0.0f;
 }
 
@@ -173,7 +173,7 @@ sum_lanes_xy (Reals to[][N_CHAIN_SUMS], const void *values, ImkType type,
   const size_t stride = weights.stride;
   Reals sums[SIDE][N_CHAIN_XY_SUMS] = {{{0}}};
 
-  for (size_t at = i; at < stride; at += LANES)
+  for (size_t at = i; at < stride; at += FILTER_LANES)
     for (uint32_t j = 0; j < n; j++) {
       size_t here = at + j * REALS;
       Reals v = read_values (values, type, here);
@@ -197,7 +197,7 @@ sum_lanes (Reals to[N_CHAIN_SUMS], uint32_t i, const float *values,
   Reals p = {0}, pu = {0}, py = {0}, raw = {0};
   Reals q = {0}, qu = {0}, qy = {0}, quu = {0}, qyy = {0};
 
-  for (size_t at = i; at < stride; at += LANES) {
+  for (size_t at = i; at < stride; at += FILTER_LANES) {
     Reals v = widen (values + at), w = read_weights (&weights, at);
     Reals w_x = read_weights (&weights, stride + at);
     Reals w_y = read_weights (&weights, 2 * stride + at), flat, light, spread;
@@ -232,14 +232,14 @@ sum_values (const void *values, const ImkType type, const float *flats,
     const FilterWeights weights, const ImkShcentroidNoise *noise,
     const bool all, Reals to[N_CHAIN_SUMS][REALS], uint32_t at)
 {
-  Reals lanes[LANES / REALS][N_CHAIN_SUMS];
+  Reals lanes[FILTER_LANES / REALS][N_CHAIN_SUMS];
 
-  for (uint32_t k = 0; all && k < LANES / REALS; k++)
+  for (uint32_t k = 0; all && k < FILTER_LANES / REALS; k++)
     sum_lanes (lanes[k], k * REALS, values, flats, weights, noise);
-  for (uint32_t k = 0; !all && k < LANES / REALS; k += SIDE)
+  for (uint32_t k = 0; !all && k < FILTER_LANES / REALS; k += SIDE)
     sum_lanes_xy (lanes + k, values, type, weights, k * REALS, SIDE);
   for (uint32_t k = 0; k < (all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++) {
-    for (uint32_t step = LANES / REALS / 2; step; step /= 2)
+    for (uint32_t step = FILTER_LANES / REALS / 2; step; step /= 2)
       for (uint32_t j = 0; j < step; j++)
         lanes[j][k] += lanes[j + step][k];
     to[k][at] = lanes[0][k];
@@ -248,9 +248,10 @@ sum_values (const void *values, const ImkType type, const float *flats,
 
 /* Cells so small that what is needed of them stays in the L1 cache. */
 typedef struct NearCells {
-  _Alignas(64) double weights[3 * (NEAR_PIXELS + LANES)]; /* of the last one */
+  _Alignas(64) double weights[3 * (NEAR_PIXELS +
+                                      FILTER_LANES)]; /* of the last one */
   const float *from; /* the same; NULL for none yet */
-  float values[NEAR_PIXELS + LANES];
+  float values[NEAR_PIXELS + FILTER_LANES];
 } NearCells;
 
 /* @near: NULL for cells that are larger. Returns: those of cell @cell, which
@@ -262,7 +263,8 @@ weights_of (const Cpu *cpu, uint32_t cell, NearCells *near)
   FilterWeights w = {
       .weights = cpu->plan.filter.weights + cpu->plan.filter.at[cell],
       .wide = near ? near->weights : NULL,
-      .stride = ((size_t) r->width * r->height + LANES - 1) / LANES * LANES};
+      .stride = ((size_t) r->width * r->height + FILTER_LANES - 1) /
+                FILTER_LANES * FILTER_LANES};
 
   for (size_t i = 0; near && near->from != w.weights && i < 3 * w.stride;
        i += REALS)
@@ -322,7 +324,7 @@ filter_tile (const Frame *f, uint32_t first, uint32_t n, MatchScratch *m,
   ChainTile t;
   NearCells near;
 
-  chain_begin (&t, f, first, n, false);
+  begin_chain (&t, f, first, n, false);
   near.from = NULL;
   for (uint32_t i = 0; i < n; i += REALS)
     if (is_near && type == IMK_TYPE_U8)
@@ -333,7 +335,7 @@ filter_tile (const Frame *f, uint32_t first, uint32_t n, MatchScratch *m,
       filter_cells (&t, i, m, noise, all, IMK_TYPE_F32, &near);
     else
       filter_cells (&t, i, m, noise, all, IMK_TYPE_F32, NULL);
-  end_chain (&t);
+  finish_chain (&t);
 }
 
 /* ------------------------------------------------------------------------
@@ -359,7 +361,8 @@ load_pupils (
 
   for (uint32_t i = 0, run; i < n; i += run) {
     const uint32_t cell = first + i;
-    const Place *at = cpu->pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
+    const FramePixel *at =
+        cpu->pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
 
     run = cpu->pupil_runs[cell] < n - i ? cpu->pupil_runs[cell] : n - i;
     for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++, at++) {
@@ -583,11 +586,11 @@ measure_pupil_images (const Frame *f, uint32_t first, uint32_t end, bool all,
 
     sum_block (&t, f, first, n, all, &block);
     if (!simple || !store_block (&t, f, first, n, &block)) {
-      chain_begin (&t, f, first, n, false);
+      begin_chain (&t, f, first, n, false);
       if (all)
         sum_spreads (&t, noise, &block);
       end_block (&t, params, f->mean);
-      end_chain (&t);
+      finish_chain (&t);
     }
     first += n;
   }

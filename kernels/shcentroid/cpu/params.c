@@ -9,7 +9,7 @@
 
 /* All rows of a grid have the columns of the first. */
 static void
-number_columns (Cpu *cpu)
+number_grid_columns (Cpu *cpu)
 {
   for (uint32_t i = 0; i < cpu->plan.columns; i++)
     for (uint32_t k = 0; k < cpu->rects[i].width; k++)
@@ -149,14 +149,13 @@ list_powers (Cpu *cpu, const ImkShcentroidParams *p)
       (cpu->powers_of == p->power && cpu->listed_level.least == level.least &&
           cpu->listed_level.pedestal == level.pedestal))
     return cpu->powers != NULL;
-  cpu->slopes_of_powers = cpu->powers + n;
+  cpu->derivatives = cpu->powers + n;
   for (uint32_t i = 0; i < n; i++) {
     double above = i - level.pedestal;
 
     cpu->powers[i] = imk_shcentroid_part (
         i, i >= level.least, level.pedestal, 1.0, p->power);
-    cpu->slopes_of_powers[i] =
-        above > 0.0 ? p->power * cpu->powers[i] / above : 0.0;
+    cpu->derivatives[i] = above > 0.0 ? p->power * cpu->powers[i] / above : 0.0;
   }
   cpu->powers_of = p->power;
   cpu->listed_level = level;
@@ -171,7 +170,7 @@ imk_shcentroid_take_params (Cpu *cpu, const ImkShcentroidParams *params)
   cpu->params = *params;
   find_steps (cpu, params->power);
   cpu->listed = is_listed (cpu, params) && list_powers (cpu, params);
-  number_columns (cpu);
+  number_grid_columns (cpu);
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
       params->window == IMK_SHCENTROID_WINDOW_CELL)
     make_weights (cpu);

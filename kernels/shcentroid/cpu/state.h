@@ -50,9 +50,9 @@ typedef struct Powers {
 } Powers;
 
 /* A pixel of the frame. */
-typedef struct Place {
+typedef struct FramePixel {
   uint16_t x, y;
-} Place;
+} FramePixel;
 
 typedef struct Cpu {
   const ImkShcentroidLoops *integers, *squares, *chain, *correlation, *linear;
@@ -60,7 +60,7 @@ typedef struct Cpu {
   ImkShcentroidRect *rects;
   ImkShcentroidParams params;
   uint32_t n_threads;
-  uint32_t band_cells;          /* columns of the grid, or 1: a cell of a map */
+  uint32_t cells_a_row;         /* columns of the grid, or 1: a cell of a map */
   double largest_sum;           /* that integers of a cell can have */
   bool own_thresholds;          /* of some cell */
   uint32_t most_pixels, widest; /* of a cell */
@@ -81,8 +81,8 @@ typedef struct Cpu {
   bool listed;
   Powers raising;
   double *powers, powers_of;  /* the power of the table */
-  double *slopes_of_powers;   /* the same of what a count more does to it */
-  bool upwards;               /* the next frame, see measure_chain_bands () */
+  double *derivatives;        /* the same of what a count more does to it */
+  bool upwards;               /* the next frame, see measure_chain_rows () */
   ImkShcentroidTrack *tracks; /* of every cell */
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   bool lost;                  /* nothing is tracked */
@@ -95,7 +95,7 @@ typedef struct Cpu {
   Matching matching;
 
   /* of the linear estimators */
-  Place *pupils;
+  FramePixel *pupils;
   /* from each cell on those that lie beside each other in all pupil images and
    * in the map, up to 255 */
   uint8_t *pupil_runs;

@@ -40,7 +40,7 @@ typedef struct StripRow {
 
 /* What becomes of it. */
 typedef struct StripSums {
-  ColumnSums half[HALVES];
+  VectorSums half[HALVES];
   Singles max, max_sample;
 } StripSums;
 
@@ -258,7 +258,7 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   for (uint32_t h = 0; h < HALVES; h++) {
     const uint8_t *samples =
         row->samples + ((k * SINGLES + h * REALS) << at->size);
-    Reals v = {0}, weight = {0}, p, slope;
+    Reals v = {0}, weight = {0}, p, derivative;
 
     if (!way.listed || way.all)
       v = strip_reals (at, row, &pixels, k, h, way);
@@ -271,21 +271,22 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
     else
       p = way.raised ? raised[k * HALVES + h]
                      : base_of (c, i + h * REALS, v, way);
-    p = part_of (c, i + h * REALS, v, p, weight, way);
+    p = weigh_power (c, i + h * REALS, v, p, weight, way);
     add_part (&g[h], row->y, p, begins, way);
     if (!way.all)
       continue;
-    slope = way.listed ? list_samples (r->slopes, samples, at->size, true)
-                       : slope_of (c, i + h * REALS, r, v, weight, p, way);
+    derivative = way.listed
+                     ? list_samples (r->derivatives, samples, at->size, true)
+                     : derivative_of (c, i + h * REALS, r, v, weight, p, way);
     add_spread (&g[h], c, i + h * REALS, row->y, r, v,
-        widen_half (&pixels.flat, h), slope, begins, way);
+        widen_half (&pixels.flat, h), derivative, begins, way);
     if (way.cut || way.weighted || way.raised || way.quad)
       g[h].raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }
 }
 
 INLINE void
-add_sums (ColumnSums *to, const ColumnSums *more, const ChainWay way)
+add_sums (VectorSums *to, const VectorSums *more, const ChainWay way)
 {
   to->p += more->p;
   to->py += more->py;
@@ -362,8 +363,8 @@ sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
 
     add_strip_rows (g, s, at, c, i, n, y, end, r, weights, way);
     for (uint32_t k = 0; k < n * HALVES; k++) {
-      ColumnSums *half = &s[k / HALVES].half[k % HALVES];
-      ColumnSums sums = group_sums (&g[k / HALVES][k % HALVES], first + y, way);
+      VectorSums *half = &s[k / HALVES].half[k % HALVES];
+      VectorSums sums = group_sums (&g[k / HALVES][k % HALVES], first + y, way);
 
       if (y == 0)
         *half = sums;

@@ -69,7 +69,7 @@ chain_sums (const ChainTile *t, uint32_t i)
 /* Where the cells are. All rows of a grid have the columns of the first: a
  * cache full of rects less to read. */
 static void
-chain_windows (ChainTile *t)
+place_windows (ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
   const ImkShcentroidRect *rect = &cpu->rects[t->first];
@@ -89,7 +89,7 @@ chain_windows (ChainTile *t)
 
 /* The same, where they follow their spots. */
 static void
-chain_moving_windows (ChainTile *t)
+place_moving_windows (ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
 
@@ -100,7 +100,7 @@ chain_moving_windows (ChainTile *t)
 }
 
 static void
-chain_centres (ChainTile *t)
+place_weights (ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
   bool tracking = cpu->params.weighting == IMK_SHCENTROID_WEIGHTING_TRACKING;
@@ -117,7 +117,7 @@ chain_centres (ChainTile *t)
 /* @row: whether the cells are of one row of a grid, or one; else they are
  * anywhere */
 static void
-chain_begin (
+begin_chain (
     ChainTile *t, const Frame *f, uint32_t first, uint32_t n, const bool row)
 {
   const Cpu *cpu = f->cpu;
@@ -129,17 +129,17 @@ chain_begin (
     cpu->tracks[i] =
         (ImkShcentroidTrack){cpu->rects[i].ref_x, cpu->rects[i].ref_y, 0};
   if (!row || cpu->params.window == IMK_SHCENTROID_WINDOW_TRACKING)
-    chain_moving_windows (t);
+    place_moving_windows (t);
   else
-    chain_windows (t);
+    place_windows (t);
   if (cpu->params.weighting != IMK_SHCENTROID_WEIGHTING_NONE)
-    chain_centres (t);
+    place_weights (t);
   if (cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL)
     memset (t->pulls, 0, n * sizeof (*t->pulls));
 }
 
 INLINE void
-chain_end (const ChainTile *t)
+finish_each_cell (const ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
   const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
@@ -273,7 +273,7 @@ describe_cells (const ChainTile *t, ChainFields fields)
 }
 
 static inline void
-end_chain (const ChainTile *t)
+finish_chain (const ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
   bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
@@ -282,7 +282,7 @@ end_chain (const ChainTile *t)
   if ((all && imk_shcentroid_joins (&cpu->params)) ||
       !find_chain_centres (
           t, fields[IMK_SHCENTROID_X], fields[IMK_SHCENTROID_Y])) {
-    chain_end (t);
+    finish_each_cell (t);
     return;
   }
   keep_centres (t, fields[IMK_SHCENTROID_X], fields[IMK_SHCENTROID_Y]);

@@ -47,7 +47,7 @@ count_distances (double from, uint32_t first, uint32_t n, double *distances)
 /* Of @n columns of cell @i, from its column @u on. There is room for a vector
  * beyond them. */
 static inline void
-weight_columns (
+weigh_cell_columns (
     const ChainTile *t, uint32_t i, uint32_t u, uint32_t n, double *weights)
 {
   count_distances (t->windows[i].x - t->centre_x[i], u, n, weights);
@@ -55,20 +55,20 @@ weight_columns (
 }
 
 /* Weights of the rows [@y, @y + @n_rows) of the first @n_cells cells: those of
- * a row side by side, from row to row row_weights (). There is room for a
- * vector beyond them. */
+ * a row side by side, from row to row row_weights_stride (). There is room for
+ * a vector beyond them. */
 INLINE uint32_t
-row_weights (uint32_t n_cells)
+row_weights_stride (uint32_t n_cells)
 {
   return n_cells > 1 ? (n_cells + REALS - 1) / REALS * REALS : 1;
 }
 
 static inline void
-weight_rows (const ChainTile *t, uint32_t n_cells, uint32_t y, uint32_t n_rows,
+weigh_rows (const ChainTile *t, uint32_t n_cells, uint32_t y, uint32_t n_rows,
     bool cached, double *weights)
 {
   const Cpu *cpu = t->f->cpu;
-  uint32_t stride = row_weights (n_cells);
+  uint32_t stride = row_weights_stride (n_cells);
   double from[CHAIN_TILE];
 
   for (uint32_t i = 0; cached && i < n_cells; i++)

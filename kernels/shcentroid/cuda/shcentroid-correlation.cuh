@@ -147,7 +147,7 @@ weight_at (
 
 /* imk_shcentroid_part (), its power out of line */
 static __device__ __forceinline__ float
-part_of (const ImkShcentroidParams &params, double v,
+match_part (const ImkShcentroidParams &params, double v,
     const ImkShcentroidLevel &level, double weight)
 {
   bool used = v >= level.least;
@@ -174,8 +174,8 @@ sum_match (const ChainArguments &a, const ImkShcentroidWindow &w,
       if (value != value)
         continue;
       raw += value;
-      *pixel =
-          part_of (a.common.params, value, level, weight_at (a, weight, x, y));
+      *pixel = match_part (
+          a.common.params, value, level, weight_at (a, weight, x, y));
       p += *pixel;
     }
     m.columns[x] = p;
@@ -329,7 +329,7 @@ spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
   ChainPixel pixel = fetch_pixel<Sample, CALIBRATED> (a, w.x + x, w.y + y);
   double v = pixel.value, by = weight_at (a, weight, x, y);
   bool used = pixel.good && v >= level.least;
-  float p = part_of (params, v, level, by);
+  float p = match_part (params, v, level, by);
 
   return a.noise.per_count * imk_shcentroid_spread (v, pixel.flat, used,
                                  level.pedestal, by, params.power,

@@ -57,7 +57,7 @@ shared_size (bool all, uint64_t n_cells, uint64_t width, uint64_t groups)
 /* ------------------------------------------------------------------------
  * From pixels to columns. */
 
-template <typename Sample, bool ALL, bool CUT> struct ColumnSums {
+template <typename Sample, bool ALL, bool CUT> struct IntegerColumns {
   static constexpr uint32_t N = 4 / sizeof (Sample);
 
   uint32_t v[N] = {}, vy[N] = {}, vyy[N] = {}, max[N] = {};
@@ -132,7 +132,7 @@ static __device__ __forceinline__ void
 sum_columns (const Arguments &a, const Task &task, const Part &part,
     const uint32_t first[BATCH], int below, const int *belows, uint32_t *sums)
 {
-  using Columns = ColumnSums<Sample, ALL, CUT>;
+  using Columns = IntegerColumns<Sample, ALL, CUT>;
   int belows_here[Columns::N];
   Columns columns;
 

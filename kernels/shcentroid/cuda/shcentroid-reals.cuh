@@ -297,7 +297,7 @@ rule_of (const Shared<ALL> &shared, const Task &task, uint32_t group,
 }
 
 /* The sums of a column in a group. */
-struct ColumnSums {
+struct RealColumn {
   ImkShcentroidGroup g;
   float most;
   uint32_t max_sample;
@@ -307,7 +307,7 @@ struct ColumnSums {
 template <bool CALIBRATED, bool ALL, bool WEIGHTED, bool CUT>
 static __device__ __forceinline__ void
 add_value (const ImkShcentroidNoise &noise, const ColumnRule &rule,
-    const Values &values, uint32_t i, uint32_t k, bool real, ColumnSums *s)
+    const Values &values, uint32_t i, uint32_t k, bool real, RealColumn *s)
 {
   float value = values.v[i][k];
   double v = value, weight = WEIGHTED ? rule.weights[real ? i : 0] : 1.0;
@@ -348,7 +348,7 @@ sum_columns (const ChainArguments &a, const Task &task, const Place &place,
   double *to = shared.sums + group * n_sums<ALL> * columns + place.column;
   uint32_t at = group * columns + place.column;
   ColumnRule rules[COLUMNS] = {};
-  ColumnSums sums[COLUMNS] = {};
+  RealColumn sums[COLUMNS] = {};
 
 #pragma unroll
   for (uint32_t k = 0; k < COLUMNS; k++) {
