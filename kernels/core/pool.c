@@ -9,6 +9,7 @@ enum { ALIGNMENT = 64 };
 
 struct ImkPool {
   pthread_mutex_t lock;
+  pthread_cond_t given;
   uint32_t n_idle;
   void *idle[];
 };
@@ -31,6 +32,7 @@ imk_pool_new (uint32_t n_blocks, size_t size, ImkPool **self, ImkError *error)
 
   if (pool) {
     pthread_mutex_init (&pool->lock, NULL);
+    pthread_cond_init (&pool->given, NULL);
     while (pool->n_idle < n_blocks &&
            (pool->idle[pool->n_idle] = imk_pool_alloc (size)))
       pool->n_idle++;
@@ -50,6 +52,8 @@ imk_pool_take (ImkPool *self)
   void *block;
 
   pthread_mutex_lock (&self->lock);
+  while (self->n_idle == 0)
+    pthread_cond_wait (&self->given, &self->lock);
   block = self->idle[--self->n_idle];
   pthread_mutex_unlock (&self->lock);
   return block;
@@ -60,6 +64,7 @@ imk_pool_give (ImkPool *self, void *block)
 {
   pthread_mutex_lock (&self->lock);
   self->idle[self->n_idle++] = block;
+  pthread_cond_signal (&self->given);
   pthread_mutex_unlock (&self->lock);
 }
 
@@ -70,6 +75,7 @@ imk_pool_free (ImkPool *self)
     return;
   while (self->n_idle > 0)
     free (self->idle[--self->n_idle]);
+  pthread_cond_destroy (&self->given);
   pthread_mutex_destroy (&self->lock);
   free (self);
 }

@@ -14,7 +14,8 @@ typedef struct ImkPool ImkPool;
 IMK_API ImkStatus imk_pool_new (
     uint32_t n_blocks, size_t size, ImkPool **self, ImkError *error);
 
-/* Any thread; there is always a free block. */
+/* Any thread. Waits while all blocks are taken: n-threads=0 means more threads
+ * after the process was given more processors. */
 IMK_API void *imk_pool_take (ImkPool *self);
 IMK_API void imk_pool_give (ImkPool *self, void *block);
 

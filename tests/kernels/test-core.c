@@ -16,6 +16,7 @@
 
 #include "core/cpu.h"
 #include "core/limits.h"
+#include "core/pool.h"
 #include "core/filter-backend.h"
 #include "imk/device.h"
 #include "imk/parallel.h"
@@ -1046,6 +1047,37 @@ TEST (test_thread_count_is_kept_or_found, "a thread count is kept or found")
   unsetenv ("IMK_THREADS");
   test_check (imk_parallel_threads (5) == 5 || imk_parallel_threads (5) == 1,
       "5 threads became %u", imk_parallel_threads (5));
+}
+
+/* --- pool ----------------------------------------------------------------- */
+
+typedef struct Blocks {
+  ImkPool *pool;
+  atomic_uint n_taken, n_too_many; /* at a time; takes beyond the blocks */
+} Blocks;
+
+static void
+use_block (void *data, uint32_t first, uint32_t end)
+{
+  Blocks *b = data;
+  void *block = imk_pool_take (b->pool);
+
+  b->n_too_many += atomic_fetch_add (&b->n_taken, 1) >= 2;
+  usleep (1000 * (end - first));
+  b->n_taken--;
+  imk_pool_give (b->pool, block);
+}
+
+TEST (test_pool_waits_for_a_block, "a pool waits for a block")
+{
+  Blocks b = {.n_taken = 0};
+  ImkStatus status = imk_pool_new (2, 64, &b.pool, NULL);
+
+  test_check (status == IMK_OK, "no pool: status %d", (int) status);
+  imk_parallel_for (8, 64, 1, use_block, &b);
+  test_check (b.n_too_many == 0, "%u times more than 2 blocks were taken",
+      b.n_too_many);
+  imk_pool_free (b.pool);
 }
 
 int

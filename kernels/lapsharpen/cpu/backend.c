@@ -42,7 +42,7 @@ cpu_update (void *state, const void *params, ImkError *error)
   const ImkLapsharpenRule rule = imk_lapsharpen_rule (&config);
 
   IMK_TRY (imk_lapsharpen_scratch_resize (
-      &self->scratch, &rule, config.type, error));
+      &self->scratch, self->n_threads, &rule, config.type, error));
   if (config.type == IMK_TYPE_U8 &&
       (rule.amount != self->products.amount ||
           rule.neighbours != self->products.neighbours))
@@ -59,7 +59,7 @@ cpu_destroy (void *state)
 {
   State *self = state;
 
-  imk_lapsharpen_scratch_clear (&self->scratch);
+  imk_pool_free (self->scratch.pool);
   free (self->moments);
   free (self->mask);
   free (self->decode);
@@ -140,7 +140,6 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
   if (!self)
     return IMK_NO_MEMORY (error, "for a CPU sharpener.");
   self->n_threads = n_threads;
-  self->scratch.n = imk_parallel_threads (n_threads) + 1;
   status = allocate (self, config, error);
   if (status == IMK_OK)
     status =
@@ -262,7 +261,7 @@ sharpen (State *self, const ImkImage *in, ImkImage *out, uint32_t band)
       .ratio = &self->ratio,
       .in = in,
       .out = out,
-      .scratch = &self->scratch,
+      .pool = self->scratch.pool,
       .mask = self->mask,
       .moments = self->moments};
   /* A band makes what its first row needs anew. */

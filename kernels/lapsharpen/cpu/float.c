@@ -411,19 +411,18 @@ static void
 measure_noise (void *data, uint32_t first, uint32_t end)
 {
   const Work *work = data;
-  Scratch *scratch = imk_lapsharpen_take_scratch (work->scratch);
+  float *memory = imk_pool_take (work->pool);
 
-  for_strips (work, scratch->memory, (int) first + 1, (int) end + 1,
-      measure_noise_of_rows);
-  imk_lapsharpen_give_back_scratch (scratch);
+  for_strips (
+      work, memory, (int) first + 1, (int) end + 1, measure_noise_of_rows);
+  imk_pool_give (work->pool, memory);
 }
 
 static void
 sharpen_rows (void *data, uint32_t first, uint32_t end)
 {
   const Work *work = data;
-  Scratch *scratch = imk_lapsharpen_take_scratch (work->scratch);
-  float *memory = scratch->memory;
+  float *memory = imk_pool_take (work->pool);
   const int y = (int) first, last = (int) end;
 
   if (work->rule->measured)
@@ -432,7 +431,7 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     smooth_rows (work, memory, y, last);
   else
     for_strips (work, memory, y, last, sharpen_strip);
-  imk_lapsharpen_give_back_scratch (scratch);
+  imk_pool_give (work->pool, memory);
 }
 
 const ImkLapsharpenLoops IMK_ISA_TABLE = {

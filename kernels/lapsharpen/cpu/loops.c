@@ -219,17 +219,17 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
   Band band = make_band (work);
   const Plan plan = make_plan (work, band.way);
   ImkLapsharpenSums sums = {0};
-  Scratch *scratch = NULL;
+  float *memory = NULL;
   Smoother smoother;
   MadeRows made;
 
   band.plan = &plan;
   if (band.rule->smooth.step) {
-    scratch = imk_lapsharpen_take_scratch (work->scratch);
-    start_smoother (&smoother, work, first, scratch->memory);
+    memory = imk_pool_take (work->pool);
+    start_smoother (&smoother, work, first, memory);
   } else if (band.way == LINES) {
-    scratch = imk_lapsharpen_take_scratch (work->scratch);
-    made = start_made_rows (work, &plan, scratch->memory);
+    memory = imk_pool_take (work->pool);
+    made = start_made_rows (work, &plan, memory);
   }
   for (uint32_t y = first; y < end; y++) {
     Sample *out =
@@ -245,7 +245,7 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
       rows.row[i] = get_row (work, (int) (y + i) - HERE);
     if (band.way == LINES)
       band.made = get_made_row (&made, (int) y);
-    else if (scratch)
+    else if (memory)
       smooth_row (&smoother, y, &band.grown);
     band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */
     if (band.made != out)
@@ -255,8 +255,8 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     sums.square_low += (uint32_t) band.sums.square_low;
     sums.square_high += band.sums.square_low >> 32;
   }
-  if (scratch)
-    imk_lapsharpen_give_back_scratch (scratch);
+  if (memory)
+    imk_pool_give (work->pool, memory);
   if (band.rule->measured) {
     __atomic_fetch_add (&work->sums.sum, band.sums.sum, __ATOMIC_RELAXED);
     __atomic_fetch_add (

@@ -3,6 +3,7 @@
  * instruction set and type of sample. */
 #pragma once
 
+#include "core/pool.h"
 #include "imk/parallel.h"
 #include "lapsharpen/cpu/products.h"
 #include "lapsharpen/cpu/ratio.h"
@@ -17,8 +18,8 @@ typedef struct Work {
   const ImkLapsharpenRatio *ratio;       /* likewise */
   const ImkImage *in;
   ImkImage *out;
-  struct ScratchPool *scratch; /* of threads */
-  const uint8_t *mask;         /* (nullable) */
+  ImkPool *pool;       /* scratch memory of threads */
+  const uint8_t *mask; /* (nullable) */
   ImkLapsharpenSums sums;
   uint64_t noise;
   ImkLapsharpenMoments *moments; /* of each row, for float32 instead of both */

@@ -357,7 +357,7 @@ add_row (const MadeRows *rows, int y, Sample *out)
     memcpy (out + last, rows->made + last, (n - last) * sizeof (Sample));
 }
 
-/* @memory: of a Scratch */
+/* @memory: a block of the pool */
 static MadeRows
 start_made_rows (const Work *work, const Plan *plan, float *memory)
 {

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "lapsharpen/cpu/scratch.h"
 
-#include <stdlib.h>
-
-static bool
-allocate (ScratchPool *pool)
-{
-  pool->scratch = calloc (pool->n, sizeof (*pool->scratch));
-  for (uint32_t i = 0; pool->scratch && i < pool->n; i++) {
-    pool->scratch[i].memory = calloc (pool->n_floats, sizeof (float));
-    if (!pool->scratch[i].memory)
-      return false;
-  }
-  return pool->scratch != NULL;
-}
-
 /* Returns: what a thread needs, 0 for nothing */
 static size_t
 count_floats (const ImkLapsharpenRule *rule, ImkType type)
@@ -32,45 +18,21 @@ count_floats (const ImkLapsharpenRule *rule, ImkType type)
 }
 
 ImkStatus
-imk_lapsharpen_scratch_resize (ScratchPool *pool, const ImkLapsharpenRule *rule,
-    ImkType type, ImkError *error)
+imk_lapsharpen_scratch_resize (ScratchPool *scratch, uint32_t n_threads,
+    const ImkLapsharpenRule *rule, ImkType type, ImkError *error)
 {
-  ScratchPool made = {.n = pool->n, .n_floats = count_floats (rule, type)};
+  const uint32_t n = imk_parallel_threads (n_threads);
+  const size_t n_floats = count_floats (rule, type);
+  ImkPool *pool = NULL;
 
-  if (made.n_floats == 0 || made.n_floats == pool->n_floats)
+  if (n_floats == 0 || n_floats == scratch->n_floats)
     return IMK_OK;
-  if (!allocate (&made)) {
-    imk_lapsharpen_scratch_clear (&made);
+  if (imk_pool_new (n, n_floats * sizeof (float), &pool, NULL) != IMK_OK)
     return IMK_NO_MEMORY (error,
         "for the rows of %u threads: %zu bytes each. Take fewer threads "
         "(n-threads).",
-        pool->n, made.n_floats * sizeof (float));
-  }
-  imk_lapsharpen_scratch_clear (pool);
-  *pool = made;
+        n, n_floats * sizeof (float));
+  imk_pool_free (scratch->pool);
+  *scratch = (ScratchPool){pool, n_floats};
   return IMK_OK;
-}
-
-void
-imk_lapsharpen_scratch_clear (ScratchPool *pool)
-{
-  for (uint32_t i = 0; pool->scratch && i < pool->n; i++)
-    free (pool->scratch[i].memory);
-  free (pool->scratch);
-  pool->scratch = NULL;
-  pool->n_floats = 0;
-}
-
-Scratch *
-imk_lapsharpen_take_scratch (ScratchPool *pool)
-{
-  for (uint32_t i = 0;; i = (i + 1) % pool->n)
-    if (!__atomic_test_and_set (&pool->scratch[i].taken, __ATOMIC_ACQUIRE))
-      return &pool->scratch[i];
-}
-
-void
-imk_lapsharpen_give_back_scratch (Scratch *scratch)
-{
-  __atomic_clear (&scratch->taken, __ATOMIC_RELEASE);
 }

@@ -6,27 +6,17 @@
 #include "lapsharpen/cpu/loops.h"
 #include "lapsharpen/lapsharpen-float.h"
 
-typedef struct Scratch {
-  bool taken;
-  float *memory;
-} Scratch;
-
-/* One for each thread. */
+/* One block for each thread. */
 typedef struct ScratchPool {
-  Scratch *scratch;
-  uint32_t n;
-  size_t n_floats; /* of each */
+  ImkPool *pool;   /* NULL: no rule needed it yet */
+  size_t n_floats; /* of each block */
 } ScratchPool;
 
 /* Makes room for what @rule needs of frames of @type. Returns:
  * IMK_ERROR_MEMORY, and the pool is as it was */
-ImkStatus imk_lapsharpen_scratch_resize (ScratchPool *pool,
-    const ImkLapsharpenRule *rule, ImkType type, ImkError *error);
-void imk_lapsharpen_scratch_clear (ScratchPool *pool);
-
-/* Never blocks: there is one for each thread. */
-Scratch *imk_lapsharpen_take_scratch (ScratchPool *pool);
-void imk_lapsharpen_give_back_scratch (Scratch *scratch);
+ImkStatus imk_lapsharpen_scratch_resize (ScratchPool *scratch,
+    uint32_t n_threads, const ImkLapsharpenRule *rule, ImkType type,
+    ImkError *error);
 
 /* Returns: samples of a row that a kernel makes, or sums of them, with room for
  * a chunk that begins at the last sample; whole vectors */

@@ -502,23 +502,22 @@ take_template (Frame *f)
 {
   const Matching *matching = &f->cpu->matching;
   const ImkShcentroidTemplates *t = &matching->templates;
-  MatchScratch *s = imk_shcentroid_take_scratch ((Matching *) matching);
+  MatchScratch s = imk_shcentroid_take_scratch (matching);
   ImkShcentroidMatch m;
   ChainTile tile;
 
-  prepare_match (f, t->cell, &tile, &m, s);
+  prepare_match (f, t->cell, &tile, &m, &s);
   for (int32_t y = 0; y < m.template_height; y++)
     for (int32_t x = 0; x < m.template_width; x++) {
       int32_t u = m.left + x, v = m.top + y;
       bool inside = u >= 0 && v >= 0 && u < m.width && v < m.height;
 
       matching->pixels[y * m.template_width + x] =
-          inside ? s->pixels[(size_t) v * s->stride + s->pad + (uint32_t) u]
-                 : NAN;
+          inside ? s.pixels[(size_t) v * s.stride + s.pad + (uint32_t) u] : NAN;
     }
   imk_shcentroid_make_template (
       matching->pixels, t->width, t->height, matching->totals);
-  imk_shcentroid_give_back_scratch (s);
+  imk_shcentroid_give_back_scratch (matching, &s);
 }
 
 /* Cell by cell, each looked for its template. */
@@ -526,12 +525,11 @@ static void
 measure_matches (void *data, uint32_t first, uint32_t end)
 {
   const Frame *f = data;
-  MatchScratch *scratch =
-      imk_shcentroid_take_scratch ((Matching *) &f->cpu->matching);
+  MatchScratch scratch = imk_shcentroid_take_scratch (&f->cpu->matching);
 
   for (uint32_t i = first; i < end; i++)
-    measure_match (f, i, scratch);
-  imk_shcentroid_give_back_scratch (scratch);
+    measure_match (f, i, &scratch);
+  imk_shcentroid_give_back_scratch (&f->cpu->matching, &scratch);
 }
 
 const ImkShcentroidLoops IMK_ISA_TABLE = {

@@ -604,22 +604,22 @@ measure_linear (void *data, uint32_t first, uint32_t end)
   const Frame *f = data;
   const ImkShcentroidNoise noise = imk_shcentroid_noise (&f->cpu->params);
   bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
-  MatchScratch *scratch;
+  MatchScratch scratch;
 
   if (f->cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS) {
     measure_pupil_images (f, first, end, all, &noise);
     return;
   }
-  scratch = imk_shcentroid_take_scratch ((Matching *) &f->cpu->matching);
+  scratch = imk_shcentroid_take_scratch (&f->cpu->matching);
   for (uint32_t i = first; i < end; i += BLOCK) {
     uint32_t n = end - i < BLOCK ? end - i : BLOCK;
 
     if (all)
-      filter_tile (f, i, n, scratch, &noise, true);
+      filter_tile (f, i, n, &scratch, &noise, true);
     else
-      filter_tile (f, i, n, scratch, &noise, false);
+      filter_tile (f, i, n, &scratch, &noise, false);
   }
-  imk_shcentroid_give_back_scratch (scratch);
+  imk_shcentroid_give_back_scratch (&f->cpu->matching, &scratch);
 }
 
 const ImkShcentroidLoops IMK_ISA_TABLE = {

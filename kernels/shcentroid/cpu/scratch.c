@@ -57,9 +57,7 @@ match_lay_out (
 void
 imk_shcentroid_matching_clear (Matching *m)
 {
-  for (uint32_t i = 0; m->scratch && i < m->n_scratch; i++)
-    free (m->scratch[i].memory);
-  free (m->scratch);
+  imk_pool_free (m->pool);
   free (m->pixels);
   free (m->totals);
   free (m->anchors);
@@ -69,25 +67,18 @@ static bool
 matching_allocate_scratch (
     Matching *m, const ImkShcentroidPlan *plan, uint32_t n_threads)
 {
-  uint32_t width = 1, height = 1;
+  MatchScratch s;
 
+  m->width = m->height = 1;
   for (uint32_t i = 0; i < plan->n_rects; i++) {
-    width = plan->rects[i].width > width ? plan->rects[i].width : width;
-    height = plan->rects[i].height > height ? plan->rects[i].height : height;
-  }
-  m->n_scratch = imk_parallel_threads (n_threads) + 1;
-  m->scratch = calloc (m->n_scratch, sizeof (*m->scratch));
-  for (uint32_t i = 0; m->scratch && i < m->n_scratch; i++) {
-    MatchScratch *s = &m->scratch[i];
-    size_t size = match_lay_out (s, NULL, width, height);
+    const ImkShcentroidRect *rect = &plan->rects[i];
 
-    /* page aligned or not, vectors are read as they come */
-    s->memory = calloc (1, size);
-    if (!s->memory)
-      return false;
-    match_lay_out (s, s->memory, width, height);
+    m->width = rect->width > m->width ? rect->width : m->width;
+    m->height = rect->height > m->height ? rect->height : m->height;
   }
-  return m->scratch != NULL;
+  return imk_pool_new (imk_parallel_threads (n_threads),
+             match_lay_out (&s, NULL, m->width, m->height), &m->pool,
+             NULL) == IMK_OK;
 }
 
 bool
@@ -119,16 +110,17 @@ imk_shcentroid_matching_init (
   return matching_allocate_scratch (m, plan, n_threads);
 }
 
-MatchScratch *
-imk_shcentroid_take_scratch (Matching *m)
+MatchScratch
+imk_shcentroid_take_scratch (const Matching *m)
 {
-  for (uint32_t i = 0;; i = (i + 1) % m->n_scratch)
-    if (!__atomic_test_and_set (&m->scratch[i].taken, __ATOMIC_ACQUIRE))
-      return &m->scratch[i];
+  MatchScratch s;
+
+  match_lay_out (&s, imk_pool_take (m->pool), m->width, m->height);
+  return s;
 }
 
 void
-imk_shcentroid_give_back_scratch (MatchScratch *s)
+imk_shcentroid_give_back_scratch (const Matching *m, MatchScratch *s)
 {
-  __atomic_clear (&s->taken, __ATOMIC_RELEASE);
+  imk_pool_give (m->pool, s->pixels);
 }

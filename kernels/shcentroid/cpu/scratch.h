@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The working memory of correlation and of the matched filter: one part for
+/* The working memory of correlation and of the matched filter: one block for
  * each thread, allocated with the kernel. */
 #pragma once
 
+#include "core/pool.h"
 #include "shcentroid/arithmetic/correlation.h"
 
 enum {
@@ -22,9 +23,7 @@ typedef struct MatchColumns {
 /* Rows of @pixels are @stride apart; column 0 of the window is at @pad, and
  * what is beside the window is 0. */
 typedef struct MatchScratch {
-  bool taken;
-  void *memory;
-  float *pixels;
+  float *pixels; /* what the block begins with */
   uint32_t stride, pad;
   double *spread; /* variance of each pixel, width x height */
   ImkShcentroidTotal *totals;
@@ -34,15 +33,15 @@ typedef struct MatchScratch {
   MatchColumns columns;
 } MatchScratch;
 
-/* Templates, ours, and scratch for the largest window. */
+/* Templates, ours, and blocks for the largest window. */
 typedef struct Matching {
   ImkShcentroidTemplates templates;
   bool from_frame;
   float *pixels; /* what templates points to */
   ImkShcentroidTotal *totals;
   ImkShcentroidAnchor *anchors;
-  MatchScratch *scratch;
-  uint32_t n_scratch;
+  ImkPool *pool;
+  uint32_t width, height; /* of the largest window */
 } Matching;
 
 /* Returns: false without memory; then clear it, too. Without templates nothing
@@ -51,9 +50,8 @@ bool imk_shcentroid_matching_init (
     Matching *m, const ImkShcentroidPlan *plan, uint32_t n_threads);
 void imk_shcentroid_matching_clear (Matching *m);
 
-/* Never blocks: there is one for each thread. */
-MatchScratch *imk_shcentroid_take_scratch (Matching *m);
-void imk_shcentroid_give_back_scratch (MatchScratch *s);
+MatchScratch imk_shcentroid_take_scratch (const Matching *m);
+void imk_shcentroid_give_back_scratch (const Matching *m, MatchScratch *s);
 
 static inline size_t
 match_n_totals (uint32_t width, uint32_t height)
