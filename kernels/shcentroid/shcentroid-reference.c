@@ -138,6 +138,15 @@ find_threshold (const ImkShcentroidConfig *c, const ImkImage *in,
   return t;
 }
 
+float
+imk_shcentroid_reference_pixel (
+    const ImkShcentroidConfig *c, const ImkImage *in, int64_t x, int64_t y)
+{
+  Pixel p = get_pixel (c, in, x, y);
+
+  return p.good ? p.value : NAN;
+}
+
 double
 imk_shcentroid_reference_threshold (
     const ImkShcentroidConfig *c, const ImkImage *in, uint32_t cell)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The definition of a centroid: pixel by pixel, in long double, without
  * regard to speed. The tests compare every backend with it. It has no memory of
- * earlier frames, so it leaves out tracking, `invalid=hold`, the mean tilt, and
- * correlation; samples must be finite. */
+ * earlier frames, so it leaves out tracking, `invalid=hold` and the mean tilt;
+ * samples must be finite. The matched filter and pupil images are defined in
+ * tests/kernels/test-shcentroid-linear.c. */
 #pragma once
 
 #include "imk/shcentroid.h"
@@ -15,6 +16,11 @@
 void imk_shcentroid_reference (const ImkShcentroidConfig *config,
     const ImkImage *in, uint32_t cell, double row[IMK_SHCENTROID_N_FIELDS]);
 
+/* Returns: a calibrated pixel, in float32 as the backends have it; NaN where
+ * bad */
+float imk_shcentroid_reference_pixel (const ImkShcentroidConfig *config,
+    const ImkImage *in, int64_t x, int64_t y);
+
 /* Returns: the threshold T of the cell, -INFINITY without one */
 double imk_shcentroid_reference_threshold (
     const ImkShcentroidConfig *config, const ImkImage *in, uint32_t cell);
@@ -24,3 +30,18 @@ double imk_shcentroid_reference_threshold (
  * Returns: how far @field of a backend may be off for that; 0 for all others */
 double imk_shcentroid_reference_rounding (const ImkShcentroidConfig *config,
     const ImkImage *in, uint32_t cell, ImkShcentroidField field);
+
+/* A cell with correlation, in float64. */
+typedef struct ImkShcentroidReferenceMatch {
+  bool found;
+  double x, y, flux;
+  double var_x, var_y; /* NaN of all but the first cell, if it is wide: slow */
+  double second;       /* best score of another shift, as a part of the best */
+} ImkShcentroidReferenceMatch;
+
+ImkShcentroidReferenceMatch imk_shcentroid_reference_match (
+    const ImkShcentroidConfig *config, const ImkImage *in, uint32_t cell);
+
+/* @pixels: room for the template of @cell as a file has it; NaN where bad */
+void imk_shcentroid_reference_template (const ImkShcentroidConfig *config,
+    const ImkImage *in, uint32_t cell, float *pixels);
