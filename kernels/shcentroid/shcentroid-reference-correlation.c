@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The formulas are at imk_shcentroid_process () in imk/shcentroid.h: the
+/* The formulas are at ImkShcentroidCorrelation in imk/shcentroid.h: the
  * template is laid over the window at each shift of the search range, both less
  * their means.
  *

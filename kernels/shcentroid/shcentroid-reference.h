@@ -2,8 +2,8 @@
 /* The definition of a centroid: pixel by pixel, in long double, without
  * regard to speed. The tests compare every backend with it. It has no memory of
  * earlier frames, so it leaves out tracking, `invalid=hold` and the mean tilt;
- * samples must be finite. The matched filter and pupil images are defined in
- * tests/kernels/test-shcentroid-linear.c. */
+ * samples must be finite. The matched filter is compared with a fit of its
+ * model, in the tests. */
 #pragma once
 
 #include "imk/shcentroid.h"
@@ -45,3 +45,8 @@ ImkShcentroidReferenceMatch imk_shcentroid_reference_match (
 /* @pixels: room for the template of @cell as a file has it; NaN where bad */
 void imk_shcentroid_reference_template (const ImkShcentroidConfig *config,
     const ImkImage *in, uint32_t cell, float *pixels);
+
+/* A cell of pupil images: x, y, dx, dy, flux, var_x, var_y and flags of @row; 0
+ * for the others. Cells have no min_flux, flags or reference of their own. */
+void imk_shcentroid_reference_pupils (const ImkShcentroidConfig *config,
+    const ImkImage *in, uint32_t cell, double row[IMK_SHCENTROID_N_FIELDS]);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The matched filter and pupil images, against formulas of their own. */
+/* The matched filter, against a fit of its model; pupil images, against their
+ * definition. */
 #include <math.h>
 #include <string.h>
 
 #include "sh-common.h"
+#include "shcentroid/shcentroid-reference.h"
 
 /* --- pupil images --------------------------------------------------------- */
 
@@ -76,99 +78,30 @@ make_pupils (Pupils *p, ImkType type, bool calibrated)
   p->c.lut = type == IMK_TYPE_U8 || type == IMK_TYPE_U16 ? p->lut : NULL;
 }
 
-/* The four calibrated values of a cell. Returns: whether all are good */
-static bool
-values_of (const Pupils *p, uint32_t cell, double value[4], double flat[4])
-{
-  for (uint32_t k = 0; k < 4; k++) {
-    uint32_t at = p->pixels[4 * cell + k];
-    double sample = sh_sample (&p->in, at % WIDTH, at / WIDTH);
-    float v = p->c.lut ? p->lut[(uint32_t) sample] : (float) sample;
-
-    flat[k] = p->c.flat ? p->flat[at] : 1;
-    value[k] = p->c.flat ? (v - p->dark[at]) * p->flat[at] : v;
-    if (p->c.bad && p->bad[at])
-      return false;
-  }
-  return true;
-}
-
-static double
-flux_of (const Pupils *p, uint32_t cell)
-{
-  double v[4], flat[4];
-
-  return values_of (p, cell, v, flat) ? v[0] + v[1] + v[2] + v[3] : 0;
-}
-
-/* Of the cells with light of at least the share. */
-static double
-mean_flux (const Pupils *p)
-{
-  double most = 0, sum = 0;
-  uint32_t n = 0;
-
-  for (uint32_t i = 0; i < p->c.n_cells; i++)
-    most = fmax (most, flux_of (p, i));
-  for (uint32_t i = 0; i < p->c.n_cells; i++)
-    if (flux_of (p, i) > 0 && flux_of (p, i) >= p->c.min_flux &&
-        flux_of (p, i) >= p->c.min_illumination * most) {
-      sum += flux_of (p, i);
-      n++;
-    }
-  return sum / n;
-}
-
-static void
-check_cell (
-    const Pupils *p, const TestImage *out, uint32_t i, double mean, double most)
-{
-  double v[4], flat[4], flux = flux_of (p, i), variance[2] = {0, 0};
-  bool local = p->c.normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL;
-  double norm = local ? flux : mean, slope[2];
-  uint32_t flags = 0;
-
-  values_of (p, i, v, flat);
-  if (!(flux > 0))
-    flags |= IMK_SHCENTROID_NO_FLUX;
-  if (flux < p->c.min_flux || flux < p->c.min_illumination * most)
-    flags |= IMK_SHCENTROID_LOW_FLUX;
-  slope[0] = (v[0] + v[1] - v[2] - v[3]) / norm;
-  slope[1] = (v[0] - v[1] - v[2] + v[3]) / norm;
-  for (int k = 0; k < 4; k++) {
-    double noise = flat[k] * fmax (v[k], 0) / p->c.gain +
-                   flat[k] * flat[k] * p->c.read_noise * p->c.read_noise;
-    double x = (k < 2 ? 1 : -1) - (local ? slope[0] : 0);
-    double y = (k % 3 ? -1 : 1) - (local ? slope[1] : 0);
-
-    variance[0] += x * x * noise / (norm * norm);
-    variance[1] += y * y * noise / (norm * norm);
-  }
-  for (int f = 0; f < 2; f++) {
-    double at = f ? p->cells[i].y : p->cells[i].x;
-
-    if (flags)
-      slope[f] = variance[f] = 0;
-    sh_near (out, i, IMK_SHCENTROID_X + f, at + slope[f], 1e-12 * WIDTH);
-    sh_near (out, i, IMK_SHCENTROID_DX + f, slope[f], 1e-12 * WIDTH);
-    sh_near (out, i, IMK_SHCENTROID_VAR_X + f, variance[f],
-        1e-11 * fmax (1e-3, variance[f]));
-  }
-  sh_near (out, i, IMK_SHCENTROID_FLUX, flux, 1e-11 * fmax (1, flux));
-  sh_near (out, i, IMK_SHCENTROID_FLAGS, flags, 0);
-}
-
 static void
 check_pupils (const Pupils *p)
 {
   test_auto (TestImage) out =
       sh_run (IMK_BACKEND_CPU, &p->c, &p->in, IMK_TYPE_F64, 8);
-  double most = 0, mean = mean_flux (p);
 
-  for (uint32_t i = 0; i < p->c.n_cells; i++)
-    most = fmax (most, flux_of (p, i));
-  for (uint32_t i = 0; i < p->c.n_cells; i++)
-    check_cell (p, &out, i, mean, most);
+  for (uint32_t i = 0; i < p->c.n_cells; i++) {
+    double row[IMK_SHCENTROID_N_FIELDS];
+
+    imk_shcentroid_reference_pupils (&p->c, &p->in.image, i, row);
+    for (int f = 0; f < 2; f++) {
+      double variance = row[IMK_SHCENTROID_VAR_X + f];
+
+      sh_near (&out, i, IMK_SHCENTROID_X + f, row[IMK_SHCENTROID_X + f],
+          1e-12 * WIDTH);
+      sh_near (&out, i, IMK_SHCENTROID_DX + f, row[IMK_SHCENTROID_DX + f],
+          1e-12 * WIDTH);
+      sh_near (&out, i, IMK_SHCENTROID_VAR_X + f, variance,
+          1e-11 * fmax (1e-3, variance));
+    }
+    sh_near (&out, i, IMK_SHCENTROID_FLUX, row[IMK_SHCENTROID_FLUX],
+        1e-11 * fmax (1, row[IMK_SHCENTROID_FLUX]));
+    sh_near (&out, i, IMK_SHCENTROID_FLAGS, row[IMK_SHCENTROID_FLAGS], 0);
+  }
 }
 
 static void
