@@ -7,13 +7,6 @@
 #include "shcentroid/cpu/levels.h"
 #include "shcentroid/cpu/strips.h"
 
-/* Of the columns of all cells of a tile. */
-static inline const double *
-cached_columns (const ChainTile *t)
-{
-  return t->f->cpu->column_weights + t->f->cpu->columns_at[t->first];
-}
-
 /* One number a cell becomes one a column. */
 INLINE void
 spread_cells (const ChainTile *t, uint32_t n, const double *of_cell,
@@ -32,8 +25,10 @@ static void
 weigh_tile_columns (
     const ChainTile *t, uint32_t x, uint32_t n, bool cached, ChainColumns *c)
 {
+  const Cpu *cpu = t->f->cpu;
+
   if (cached) {
-    c->factor = cached_columns (t) + x;
+    c->factor = cpu->column_weights + cpu->columns_at[t->first] + x;
     return;
   }
   c->factor = c->factors;
@@ -44,7 +39,7 @@ weigh_tile_columns (
         t->windows[i].x - t->centre_x[i], x, some, c->factors + column);
     column += some;
   }
-  weigh_distances (c->factors, n, t->f->cpu->params.sigma);
+  weigh_distances (c->factors, n, cpu->params.sigma);
 }
 
 /* Which cells they are in. */
@@ -118,7 +113,7 @@ sum_chain (
     ChainTile *t, bool cached, const ChainWay *way_of_all, ChainColumns *c)
 {
   uint32_t width = tile_width (t), height = t->windows[0].height;
-  ChainRows rows = chain_rows (&t->f->cpu->params, t->f->cpu);
+  ChainRows rows = chain_rows (t->f->cpu);
   ChainWay with_weights = *way_of_all, *way = &with_weights;
   ChainSums lanes;
 

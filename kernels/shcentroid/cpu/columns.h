@@ -67,14 +67,14 @@ chain_way (const Cpu *cpu)
 }
 
 static inline ChainRows
-chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
+chain_rows (const Cpu *cpu)
 {
   return (ChainRows){
       .calibrated = cpu->dark || cpu->lut,
       .raising = cpu->raising,
       .powers = cpu->powers,
       .derivatives = cpu->derivatives,
-      .noise = imk_shcentroid_noise (params),
+      .noise = imk_shcentroid_noise (&cpu->params),
   };
 }
 

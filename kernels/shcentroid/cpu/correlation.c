@@ -149,7 +149,7 @@ load_match (const ChainTile *t, MatchScratch *s)
   ImkShcentroidCellSums sums = imk_shcentroid_no_sums ();
 
   if (weighted)
-    weigh_cell_columns (t, 0, 0, w->width, s->weights);
+    weigh_cell_columns (t, w->width, s->weights);
   for (uint32_t x = 0; x < w->width; x++) {
     c->p[x] = c->raw[x] = 0.0;
     c->max[x] = sums.max;

@@ -44,25 +44,24 @@ count_distances (double from, uint32_t first, uint32_t n, double *distances)
     distances[k] = from + (double) (first + k);
 }
 
-/* Of @n columns of cell @i, from its column @u on. There is room for a vector
- * beyond them. */
+/* Of the @n columns of a tile of one cell. There is room for a vector beyond
+ * them. */
 static inline void
-weigh_cell_columns (
-    const ChainTile *t, uint32_t i, uint32_t u, uint32_t n, double *weights)
+weigh_cell_columns (const ChainTile *t, uint32_t n, double *weights)
 {
-  count_distances (t->windows[i].x - t->centre_x[i], u, n, weights);
+  count_distances (t->windows[0].x - t->centre_x[0], 0, n, weights);
   weigh_distances (weights, n, t->f->cpu->params.sigma);
 }
 
-/* Weights of the rows [@y, @y + @n_rows) of the first @n_cells cells: those of
- * a row side by side, from row to row row_weights_stride (). There is room for
- * a vector beyond them. */
+/* Returns: from one row to the next, see weigh_rows () */
 INLINE uint32_t
 row_weights_stride (uint32_t n_cells)
 {
   return n_cells > 1 ? (n_cells + REALS - 1) / REALS * REALS : 1;
 }
 
+/* Weights of the rows [@y, @y + @n_rows) of the first @n_cells cells: those of
+ * a row side by side. There is room for a vector beyond them. */
 static inline void
 weigh_rows (const ChainTile *t, uint32_t n_cells, uint32_t y, uint32_t n_rows,
     bool cached, double *weights)
